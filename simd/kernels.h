@@ -63,8 +63,9 @@ struct MatmulArgs {
   bool alike = false;
 };
 
-// Bounds a kernel's scratch on the stack.
-inline constexpr std::size_t kMaxAttendHeadDim = 512;
+// Bounds a kernel's scratch on the stack: a latent of 512 and the 64 rotated beside it (DeepSeek
+// V2).
+inline constexpr std::size_t kMaxAttendHeadDim = 576;
 
 // How keys and values are packed; the numbers are KvType's (modules/kv.h).
 enum class KvFormat : std::uint32_t { kF32 = 1, kBf16 = 2, kQ8 = 3, kQ4 = 4 };

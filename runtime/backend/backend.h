@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 14u
+#define PC_BACKEND_ABI 15u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -139,6 +139,23 @@ typedef struct pc_mixture {
   pc_tensor router_norm, expert_norm, made_norm, ffn_made_norm;
 } pc_mixture;
 
+/* Multi-head latent attention (DeepSeek V2, arXiv 2405.04434) in its absorbed form: heads' own keys
+ * and values are never made (docs/adr/0055-latent-attention.md). The layer has one K/V head, whose
+ * key is the dims that its rope turns and behind them the latent, and whose value is as many zeros
+ * and the latent. wk makes [latent, rotary]; a head of wq is [nope, rotary], and meets keys as
+ * [rotary, k_up nope]. What attention makes of a head's latents goes through v_up: wo reads
+ * [n_heads, v_up rows]. The layer has no wv, biases of q, k and v, nor norms of queries and keys.
+ */
+typedef struct pc_latent {
+  uint32_t dims;         /* 0: attention is of the usual kind; else head_dim less the rope's dims */
+  float norm_eps;        /* of its two norms */
+  pc_tensor norm;        /* [dims] RMS, of the latent */
+  pc_tensor q_down;      /* absent, or [q_rank, d_model]: wq reads q_norm(q_down h) instead of h */
+  pc_tensor q_norm;      /* with it: [q_rank] RMS */
+  const pc_tensor* k_up; /* [n_heads], each [dims, nope] */
+  const pc_tensor* v_up; /* [n_heads], each [rows, dims] */
+} pc_latent;
+
 /* One block:
  *   a = attention(norm(x)); x += residual_scale * norm'(a)
  *   f = ffn(norm(x));       x += residual_scale * norm'(f)
@@ -179,6 +196,7 @@ typedef struct pc_layer {
   uint32_t norm_rotated; /* 1: q_norm and k_norm, of each head, come behind rotation (HunYuan) */
   uint32_t window;       /* keys a query sees, itself included, by logical position; 0 = all */
   uint32_t rope;         /* index into ropes, or PC_NO_ROPE */
+  pc_latent latent;
   pc_mixture mixture;
 } pc_layer;
 

@@ -4,6 +4,9 @@
 // Threads: pure functions.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "runtime/backend/backend.h"
@@ -17,6 +20,27 @@ inline const float* vector_of(const pc_tensor& t) {
 
 inline bool has_ffn(const pc_layer& layer) {
   return layer.ffn.up.data != nullptr;
+}
+
+// Numbers of a token's queries, and of its keys, as attention has them.
+inline std::uint32_t q_width(const pc_layer& layer) {
+  return layer.n_heads * layer.head_dim;
+}
+inline std::uint32_t kv_width(const pc_layer& layer) {
+  return layer.n_kv_heads * layer.head_dim;
+}
+
+inline bool is_latent(const pc_layer& layer) {
+  return layer.latent.dims != 0;
+}
+
+// The largest of a number of each layer.
+template <class Number>
+std::uint32_t largest_of_layers(const pc_model_desc& desc, const Number& number) {
+  std::uint32_t most = 0;
+  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers))
+    most = std::max<std::uint32_t>(most, number(layer));
+  return most;
 }
 
 inline std::span<const pc_ffn> experts_of(const pc_layer& layer) {
@@ -33,8 +57,13 @@ void for_each_matrix(const pc_ffn& ffn, const Visit& visit) {
 
 template <class Visit>
 void for_each_matrix(const pc_layer& layer, const Visit& visit) {
-  for (const pc_tensor* w :
-       {&layer.wq, &layer.wk, &layer.wv, &layer.wo, &layer.mixture.router, &layer.mixture.ffn_gate})
+  const pc_latent& latent = layer.latent;
+  const std::size_t n_up = is_latent(layer) ? layer.n_heads : 0;
+  for (const pc_tensor* w : {&latent.q_down, &layer.wq, &layer.wk, &layer.wv})
+    if (w->data) visit(*w);
+  for (const pc_tensor* up : {latent.k_up, latent.v_up})
+    for (const pc_tensor& w : std::span(up, n_up)) visit(w);
+  for (const pc_tensor* w : {&layer.wo, &layer.mixture.router, &layer.mixture.ffn_gate})
     if (w->data) visit(*w);
   for_each_matrix(layer.ffn, visit);
   for (const pc_ffn& expert : experts_of(layer)) for_each_matrix(expert, visit);

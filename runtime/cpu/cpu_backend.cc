@@ -16,6 +16,7 @@
 #include "runtime/backend/states_shape.h"
 #include "runtime/cpu/chunk_size.h"
 #include "runtime/cpu/executor.h"
+#include "runtime/cpu/latent_heads.h"
 #include "runtime/cpu/read_ahead.h"
 #include "runtime/cpu/states/kv_row.h"
 #include "runtime/packed/packed_weights.h"
@@ -69,7 +70,7 @@ void widen(const simd::Kernels& kernels, float offset, pc_tensor& t,
 std::size_t widest_row(const pc_model_desc& d) {
   std::uint32_t widest = d.d_ffn;
   for (const pc_layer& layer : std::span(d.layers, d.n_layers)) {
-    widest = std::max(widest, layer.n_heads * layer.head_dim);
+    widest = std::max(widest, q_width(layer));
     for (const pc_ffn& expert : experts_of(layer).first(layer.mixture.n_experts != 0 ? 1 : 0))
       widest = std::max(widest, layer.mixture.n_used * expert.up.rows);
   }
@@ -132,7 +133,7 @@ Status check_heads(const pc_model_desc& d, const pc_layer& layer) {
     return refuse("head_dim is " + std::to_string(layer.head_dim) +
                   "; it may be even and at most " + std::to_string(kMaxHeadDim));
   }
-  const std::uint32_t q = layer.n_heads * layer.head_dim, kv = layer.n_kv_heads * layer.head_dim;
+  const std::uint32_t q = q_width(layer), kv = kv_width(layer);
   const auto fits = [&](const pc_tensor& norm, std::uint32_t width) {
     return !norm.data || norm.cols == layer.head_dim || norm.cols == width;
   };
@@ -147,6 +148,25 @@ Status check_heads(const pc_model_desc& d, const pc_layer& layer) {
   if (layer.norm_rotated && !can_norm_rotated(d, layer))
     return refuse("norms behind rotation are of a kind that it does not compute");
   return layer.rope == PC_NO_ROPE ? ok() : check_rope(d.ropes[layer.rope], layer.head_dim);
+}
+
+// Sizes of latent attention as LatentHeads has them, whose parts stand in buffers of whole heads.
+Status check_latent(const pc_model_desc& d, const pc_layer& layer) {
+  const pc_latent& latent = layer.latent;
+  const auto& [dims, rotary, nope, value] = latent_shape(layer);
+  const bool plain = !layer.wv.data && !layer.bq.data && !layer.bk.data && !layer.q_norm.data &&
+                     !layer.k_norm.data && !layer.norm_values && d.qkv_clamp == 0.0f;
+  if (!plain || layer.n_kv_heads != 1 || layer.rope == PC_NO_ROPE || !has_states(layer))
+    return refuse("its latent attention is of a kind that it does not compute");
+  const std::uint32_t n = layer.n_heads, q_rank = latent.q_down.data ? latent.q_down.rows : 0;
+  if (d.ropes[layer.rope].dims != rotary || latent.norm.cols != dims ||
+      layer.wk.rows != layer.head_dim || layer.wq.rows != n * (nope + rotary) ||
+      layer.wo.cols != n * value || (q_rank != 0 && layer.wq.cols != q_rank))
+    return refuse("the parts of its latent attention do not fit each other");
+  if (nope > dims || value > layer.head_dim || q_rank > q_width(layer))
+    return refuse("heads of " + std::to_string(nope) + " and " + std::to_string(value) +
+                  " dimensions are larger than their latent of " + std::to_string(dims));
+  return ok();
 }
 
 // n_states: layers before this one that have states.
@@ -166,6 +186,7 @@ Status check_states(const pc_model_desc& d, const pc_layer& layer, std::uint32_t
 
 Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
   PC_CHECK_OK(check_heads(d, layer));
+  if (is_latent(layer)) PC_CHECK_OK(check_latent(d, layer));
   if (!has_ffn(layer) && layer.mixture.n_experts == 0)
     return refuse("a layer has no feed-forward network");
   if (layer.ffn.up.rows > d.d_ffn) return refuse("a layer's network is wider than d_ffn says");
@@ -267,8 +288,8 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
     for (pc_layer& l : model->layers) {
       for (pc_tensor* t :
            {&l.attn_norm, &l.q_norm, &l.k_norm, &l.attn_post_norm, &l.ffn_norm, &l.ffn_post_norm,
-            &l.ple_norm, &l.mixture.router_norm, &l.mixture.expert_norm, &l.mixture.made_norm,
-            &l.mixture.ffn_made_norm}) {
+            &l.latent.norm, &l.latent.q_norm, &l.ple_norm, &l.mixture.router_norm,
+            &l.mixture.expert_norm, &l.mixture.made_norm, &l.mixture.ffn_made_norm}) {
         widen(*kernels, offset, *t, model->vectors);
       }
       for (pc_tensor* t : {&l.attn_norm_bias, &l.ffn_norm_bias, &l.bq, &l.bk, &l.bv, &l.bo,

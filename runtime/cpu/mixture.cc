@@ -13,17 +13,12 @@ std::uint32_t inner_width(const pc_mixture& mixture) {
   return mixture.experts[0].up.rows;
 }
 
-std::span<const pc_layer> layers_of(const pc_model_desc& desc) {
-  return {desc.layers, desc.n_layers};
-}
-
 // The largest of a number of all layers' mixtures.
 template <class Number>
 std::uint32_t largest(const pc_model_desc& desc, const Number& number) {
-  std::uint32_t n = 0;
-  for (const pc_layer& layer : layers_of(desc))
-    if (layer.mixture.n_experts != 0) n = std::max(n, number(layer.mixture));
-  return n;
+  return largest_of_layers(desc, [&](const pc_layer& layer) {
+    return layer.mixture.n_experts != 0 ? number(layer.mixture) : 0;
+  });
 }
 
 // Rows that go to experts, at most.

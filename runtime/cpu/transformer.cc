@@ -5,34 +5,21 @@
 
 #include "runtime/backend/layer_parts.h"
 #include "runtime/backend/states_shape.h"
-#include "runtime/cpu/states/kv_row.h"
-#include "runtime/cpu/states/spread.h"
 
 namespace pc {
 namespace {
 
 static_assert(kMaxHeadDim <= simd::kMaxAttendHeadDim);
 
-std::uint32_t q_width(const pc_layer& layer) {
-  return layer.n_heads * layer.head_dim;
-}
-std::uint32_t kv_width(const pc_layer& layer) {
-  return layer.n_kv_heads * layer.head_dim;
-}
-
-std::uint32_t widest(const pc_model_desc& d, std::uint32_t (*width)(const pc_layer&)) {
-  std::uint32_t most = 0;
-  for (const pc_layer& layer : std::span(d.layers, d.n_layers)) most = std::max(most, width(layer));
-  return most;
-}
-
-std::uint32_t widest_input(const pc_model_desc& d) {
-  return std::max({d.d_model, d.d_ffn, widest(d, q_width)});
+std::uint32_t widest_product_input(const pc_model_desc& d) {
+  return std::max({d.d_model, d.d_ffn, largest_of_layers(d, q_width)});
 }
 
 std::vector<Gemm::Extent> largest_inputs(const pc_model_desc& d, std::uint32_t max_rows) {
   std::vector<Gemm::Extent> largest = Mixture::extents(d, max_rows);
-  largest.push_back({max_rows, widest_input(d)});
+  for (const Gemm::Extent& of_heads : LatentHeads::extents(d, max_rows))
+    largest.push_back(of_heads);
+  largest.push_back({max_rows, widest_product_input(d)});
   return largest;
 }
 
@@ -53,18 +40,6 @@ std::uint32_t layers_to_states(const pc_model_desc& desc) {
   return n;
 }
 
-// x[0..n) of interleaved pairs -> first halves, then second halves: the order in
-// which rotations are computed here. Queries and keys alike, so products stay.
-void split_pairs(float* x, std::size_t n) {
-  float first[kMaxHeadDim / 2], second[kMaxHeadDim / 2];
-  for (std::size_t i = 0; i < n / 2; ++i) {
-    first[i] = x[2 * i];
-    second[i] = x[2 * i + 1];
-  }
-  std::copy_n(first, n / 2, x);
-  std::copy_n(second, n / 2, x + n / 2);
-}
-
 }  // namespace
 
 Transformer::Transformer(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
@@ -76,11 +51,12 @@ Transformer::Transformer(const pc_model_desc& desc, const simd::Kernels& kernels
       attention_(desc, kernels, parallel, max_rows, precision == Precision::kDeterministic),
       gemm_(kernels, parallel, largest_inputs(desc, max_rows), &packed, precision),
       mixture_(desc, kernels, parallel, max_rows),
+      latent_heads_(desc, kernels, parallel, max_rows),
       x_(std::size_t{max_rows} * desc.d_model),
       h_(x_.size()),
       branch_(needs_branch(desc) ? x_.size() : 0),
-      q_(std::size_t{max_rows} * widest(desc, q_width)),
-      k_(std::size_t{max_rows} * widest(desc, kv_width)),
+      q_(std::size_t{max_rows} * largest_of_layers(desc, q_width)),
+      k_(std::size_t{max_rows} * largest_of_layers(desc, kv_width)),
       v_(k_.size()),
       mixed_(q_.size()),
       gate_(std::size_t{max_rows} * desc.d_ffn),
@@ -250,10 +226,33 @@ Status Transformer::halves(std::uint32_t index) {
 // q = Wq h; k = rotate(Wk h) and v = Wv h are written to their slots, where the layer has some
 Status Transformer::project(std::uint32_t index, const Gemm::Input& h) {
   const pc_layer& layer = desc_.layers[index];
+  if (is_latent(layer)) return project_latent(index, h);
   const Gemm::Product products[] = {
       {&layer.wq, q_.data()}, {&layer.wk, k_.data()}, {&layer.wv, v_.data()}};
   const std::size_t n_products = !has_states(layer) ? 1 : layer.wv.data ? 3 : 2;
   PC_CHECK_OK(gemm_.linear(h, std::span(products, n_products), false));
+  prepare_heads(index);
+  return ok();
+}
+
+// The same, of queries in two steps maybe, and with heads that meet the latent. What Wq makes
+// stands in mixed_, which is free until attention.
+Status Transformer::project_latent(std::uint32_t index, const Gemm::Input& h) {
+  const pc_layer& layer = desc_.layers[index];
+  const pc_latent& latent = layer.latent;
+  const bool two_steps = latent.q_down.data != nullptr;
+  const Gemm::Product products[] = {
+      {two_steps ? &latent.q_down : &layer.wq, two_steps ? q_.data() : mixed_.data()},
+      {&layer.wk, k_.data()}};
+  PC_CHECK_OK(gemm_.linear(h, products, false));
+  if (two_steps) {
+    const auto norm = [&](std::uint32_t i) {
+      float* const row = q_.data() + std::size_t{i} * latent.q_down.rows;
+      kernels_.rms_norm(row, vector_of(latent.q_norm), latent.q_down.rows, latent.norm_eps, row);
+    };
+    PC_CHECK_OK(gemm_.linear({q_.data(), n_tokens(), norm}, layer.wq, false, mixed_.data()));
+  }
+  PC_CHECK_OK(latent_heads_.absorb(layer, mixed_.data(), n_tokens(), &gemm_, q_.data()));
   prepare_heads(index);
   return ok();
 }
@@ -263,7 +262,12 @@ Status Transformer::attention(std::uint32_t index, const Gemm::Input& h) {
   const pc_layer& layer = desc_.layers[index];
   PC_CHECK_OK(project(index, h));
   attention_.run(index, q_.data(), mixed_.data());
-  return add_branch({mixed_.data(), n_tokens()}, layer.wo, layer.bo, layer.attn_post_norm);
+  const float* made = mixed_.data();
+  if (is_latent(layer)) {
+    PC_CHECK_OK(latent_heads_.expand(layer, made, n_tokens(), &gemm_, q_.data()));
+    made = q_.data();
+  }
+  return add_branch({made, n_tokens()}, layer.wo, layer.bo, layer.attn_post_norm);
 }
 
 // x += Wdown (act(Wgate h) * Wup h), or Wdown act(Wup h)
@@ -378,88 +382,6 @@ void Transformer::norm_row(const pc_tensor& weight, const pc_tensor& bias, const
   } else {
     kernels_.rms_norm(x, vector_of(weight), weight.cols, desc_.norm_eps, y);
   }
-}
-
-// Makes queries and keys of what the products made, and packs keys and values into the tail.
-// Queries are rotated per segment, in attention.
-void Transformer::prepare_heads(std::uint32_t index) {
-  const pc_layer& layer = desc_.layers[index];
-  parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
-    prepare_queries(layer, q_.data() + std::size_t{i} * q_width(layer));
-    if (!has_states(layer)) return;
-    float* k = k_.data() + std::size_t{i} * kv_width(layer);
-    float* v = v_.data() + std::size_t{i} * kv_width(layer);
-    prepare_keys_and_values(layer, i, k, v);
-    store(index, rows_->slots[i], k, v);
-  });
-}
-
-// q: [n_heads, head_dim] of one token.
-void Transformer::prepare_queries(const pc_layer& layer, float* q) const {
-  add_bias(layer.bq, q);
-  clamp(q, q_width(layer));
-  norm_and_split(layer, layer.q_norm, layer.n_heads, q);
-}
-
-// Of the row's token: keys are rotated to their local position. k, v: [n_kv_heads, head_dim].
-void Transformer::prepare_keys_and_values(const pc_layer& layer, std::uint32_t row, float* k,
-                                          float* v) const {
-  const std::size_t hd = layer.head_dim, width = kv_width(layer);
-  add_bias(layer.bk, k);
-  clamp(k, width);
-  if (layer.wv.data) {
-    add_bias(layer.bv, v);
-    clamp(v, width);
-  } else {
-    std::copy_n(k, width, v);
-  }
-  for (std::size_t at = 0; layer.norm_values && at < width; at += hd)
-    kernels_.rms_norm(v + at, ones_.data(), hd, desc_.norm_eps, v + at);
-  norm_and_split(layer, layer.k_norm, layer.n_kv_heads, k);
-  if (layer.rope == PC_NO_ROPE) return;
-  const RotationTable& table = key_rotations_[layer.rope];
-  const pc_rope& rope = desc_.ropes[layer.rope];
-  for (std::size_t at = 0; at < width; at += hd)
-    kernels_.rotate(k + at, table.cos(row), table.sin(row), rope.dims / 2, rope.scale, k + at);
-}
-
-// What 8 bits are to hold is evened out before (runtime/cpu/states/key_centres.h, spread.h), which
-// attention undoes. keys, values: [n_kv_heads, head_dim] of one token.
-void Transformer::store(std::uint32_t index, const KvSlot& slot, float* keys, float* values) const {
-  const pc_layer& layer = desc_.layers[index];
-  const KvHead shape = slot.planes.geometry->head(layer.states);
-  const KeyCentres& centres = attention_.centres();
-  for (std::uint32_t head = 0; head < layer.n_kv_heads; ++head) {
-    float* key = keys + std::size_t{head} * shape.dims;
-    float* value = values + std::size_t{head} * shape.dims;
-    if (shape.type == KvType::kQ8) {
-      if (centres.has(index)) centres.subtract(index, head, slot.centre, key);
-      spread_key(key, shape.dims);
-      spread_value(value, shape.dims);
-    }
-    write_kv_row(shape, slot.token, key, value, slot.planes.keys(layer.states, head),
-                 slot.planes.values(layer.states, head));
-  }
-}
-
-// heads: [n_heads, head_dim] of one token; a norm is of each head, or of all at once. The weights
-// of those behind rotation come with the queries' rotation (Attention).
-void Transformer::norm_and_split(const pc_layer& layer, const pc_tensor& norm,
-                                 std::uint32_t n_heads, float* heads) const {
-  const std::size_t hd = layer.head_dim, width = n_heads * hd;
-  if (norm.data) {
-    const float* const weights = layer.norm_rotated ? ones_.data() : vector_of(norm);
-    for (std::size_t at = 0; at < width; at += norm.cols)
-      kernels_.rms_norm(heads + at, weights, norm.cols, desc_.norm_eps, heads + at);
-  }
-  if (layer.rope == PC_NO_ROPE || !desc_.ropes[layer.rope].interleaved) return;
-  for (std::size_t at = 0; at < width; at += hd)
-    split_pairs(heads + at, desc_.ropes[layer.rope].dims);
-}
-
-void Transformer::clamp(float* x, std::size_t n) const {
-  if (desc_.qkv_clamp == 0.0f) return;
-  for (std::size_t i = 0; i < n; ++i) x[i] = std::clamp(x[i], -desc_.qkv_clamp, desc_.qkv_clamp);
 }
 
 const float* Transformer::read_hidden(std::span<const std::uint32_t> rows) {

@@ -18,6 +18,7 @@
 #include "runtime/backend/backend.h"
 #include "runtime/cpu/attention/attention.h"
 #include "runtime/cpu/gemm.h"
+#include "runtime/cpu/latent_heads.h"
 #include "runtime/cpu/mixture.h"
 #include "runtime/cpu/rows.h"
 #include "runtime/packed/packed_weights.h"
@@ -25,7 +26,7 @@
 namespace pc {
 
 // Larger heads are refused when a model opens.
-inline constexpr std::uint32_t kMaxHeadDim = 512;
+inline constexpr std::uint32_t kMaxHeadDim = simd::kMaxAttendHeadDim;
 
 class Transformer {
  public:
@@ -79,6 +80,7 @@ class Transformer {
   Status begin_sweep(const Rows& rows);
   Status finish_for(const ReadRows& read, Proceed proceed);
   Status project(std::uint32_t layer, const Gemm::Input& h);
+  Status project_latent(std::uint32_t layer, const Gemm::Input& h);
   Status attention(std::uint32_t layer, const Gemm::Input& h);
   Status feed_forward(const pc_layer& layer, const Gemm::Input& h);
   Status inner(const pc_ffn& ffn, const Gemm::Input& h);
@@ -110,6 +112,7 @@ class Transformer {
   std::vector<RotationTable> key_rotations_;  // [n_ropes] by key_position, a row a token
   Gemm gemm_;
   Mixture mixture_;
+  LatentHeads latent_heads_;
 
   const Rows* rows_ = nullptr;  // of the sweep
   std::uint32_t n_tokens() const { return rows_->size(); }

@@ -7,6 +7,8 @@
 namespace pc {
 
 // One line here and one in the table for each family.
+extern const Family kDeepseekV2;
+extern const Family kDeepseekV3;
 extern const Family kErnie;
 extern const Family kErnieMoe;
 extern const Family kExaone4;
@@ -19,6 +21,7 @@ extern const Family kGemma4Media;
 extern const Family kGlm;
 extern const Family kGlm4;
 extern const Family kGlm4Moe;
+extern const Family kGlm4MoeLite;
 extern const Family kGpt2;
 extern const Family kGptOss;
 extern const Family kGranite;
@@ -45,12 +48,14 @@ extern const Family kSmolLm3;
 
 namespace {
 
-const std::array kFamilies{
-    &kLlama,   &kMistral,     &kMixtral,  &kMinistral3,  &kMistral3,   &kQwen2,   &kQwen2Moe,
-    &kQwen2Vl, &kQwen3,       &kQwen3Moe, &kQwen3Vl,     &kQwen3VlMoe, &kSmolLm3, &kGemma2,
-    &kGemma3,  &kGemma3Media, &kGemma4,   &kGemma4Media, &kPhi3,       &kOlmo2,   &kOlmo3,
-    &kOlmoe,   &kExaone4,     &kGlm,      &kGlm4,        &kGlm4Moe,    &kErnie,   &kErnieMoe,
-    &kHunYuan, &kGptOss,      &kGranite,  &kGraniteMoe,  &kFalcon,     &kMpt,     &kGpt2};
+const std::array kFamilies{&kLlama,       &kMistral,     &kMixtral,     &kMinistral3, &kMistral3,
+                           &kQwen2,       &kQwen2Moe,    &kQwen2Vl,     &kQwen3,      &kQwen3Moe,
+                           &kQwen3Vl,     &kQwen3VlMoe,  &kSmolLm3,     &kGemma2,     &kGemma3,
+                           &kGemma3Media, &kGemma4,      &kGemma4Media, &kPhi3,       &kOlmo2,
+                           &kOlmo3,       &kOlmoe,       &kExaone4,     &kGlm,        &kGlm4,
+                           &kGlm4Moe,     &kGlm4MoeLite, &kDeepseekV2,  &kDeepseekV3, &kErnie,
+                           &kErnieMoe,    &kHunYuan,     &kGptOss,      &kGranite,    &kGraniteMoe,
+                           &kFalcon,      &kMpt,         &kGpt2};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.
@@ -60,7 +65,8 @@ struct Refusal {
 };
 constexpr std::string_view kRecurrent =
     "its recurrent state depends on the whole text before it, so no piece of it can be reused";
-constexpr std::string_view kLatent = "its multi-head latent attention is not computed";
+constexpr std::string_view kLatent = "its latent attention is of a kind that is not computed";
+constexpr std::string_view kSparse = "its sparse attention is not computed";
 constexpr std::string_view kExperts = "its mixture of experts is of a kind that is not computed";
 constexpr std::string_view kFolder = "its experts are read from GGUF files alone";
 constexpr std::string_view kEncoder = "it has an encoder; only decoders are computed";
@@ -80,7 +86,11 @@ constexpr auto kRefusals = std::to_array<Refusal>({
     {"plamo2", kRecurrent},
     {"kimilinear", kRecurrent},
     {"hybrid", kRecurrent},
-    {"deepseek", kLatent},
+    {"deepseekv32", kSparse},
+    {"deepseekv4", kSparse},
+    {"glmmoedsa", kSparse},
+    {"glmdsa", kSparse},
+    {"deepseek", kExperts},
     {"minicpm3", kLatent},
     {"kimi", kLatent},
     {"qwen3vlmoe", kFolder},

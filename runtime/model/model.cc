@@ -261,6 +261,7 @@ Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t
   model->copies = binder.release_copies();
   model->layers = std::move(decoder.layers);
   model->experts = std::move(decoder.experts);  // a deque's lists stay where they are
+  model->latent = std::move(decoder.latent);
   describe(config, decoder, model.get());
   count(source.checkpoint.tensors, model.get());
   model->checkpoint = std::move(source.checkpoint);

@@ -41,6 +41,7 @@ struct Model {
   pc_model_desc desc{};                          // views into the members below
   std::vector<pc_layer> layers;                  // [n_layers]
   std::deque<std::vector<pc_ffn>> experts;       // that layers view
+  std::deque<std::vector<pc_tensor>> latent;     // likewise
   std::vector<pc_rope> ropes;                    // of the context window that was opened
   std::vector<std::vector<double>> inv_freqs;    // [ropes][dims / 2]
   std::vector<float> alibi_slopes;               // [n_heads], or {}

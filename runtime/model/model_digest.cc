@@ -156,12 +156,21 @@ void hash_mixture(const pc_mixture& mixture, Sha256* hash) {
   }
 }
 
+void hash_latent(const pc_latent& latent, std::uint32_t n_heads, Sha256* hash) {
+  const auto& [dims, norm_eps, norm, q_down, q_norm, k_up, v_up] = latent;
+  hash->field("latent");
+  hash_numbers(hash, dims, norm_eps);
+  hash_tensors(hash, norm, q_down, q_norm);
+  for (const pc_tensor* up : {k_up, v_up})
+    for (const pc_tensor& tensor : std::span(up, n_heads)) hash_tensor(tensor, hash);
+}
+
 // first: of the model, whose heads the digest of the whole begins with.
 void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
   const auto& [attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo, sinks,
                attn_post_norm, ffn_norm, ffn_norm_bias, ffn, ffn_post_norm, ple_gate, ple_out,
                ple_norm, output_scale, n_heads, n_kv_heads, head_dim, attn_scale, states,
-               norm_values, norm_rotated, window, rope, mixture] = layer;
+               norm_values, norm_rotated, window, rope, latent, mixture] = layer;
   hash_tensors(hash, attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo,
                attn_post_norm, ffn_norm, ffn_norm_bias);
   hash_ffn(ffn, hash);
@@ -178,6 +187,7 @@ void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
   }
   if (norm_values) hash->field("normed values");
   if (norm_rotated) hash->field("norms behind rotation");
+  if (latent.dims != 0) hash_latent(latent, n_heads, hash);
   if (output_scale.data) {
     hash->field("output scale");
     hash_tensor(output_scale, hash);

@@ -70,6 +70,8 @@ FAMILIES = {
     "Qwen2VLForConditionalGeneration": (ARCH.QWEN2VL, "qwen2"),
     "Qwen2_5_VLForConditionalGeneration": (ARCH.QWEN2VL, "qwen2"),
     "Qwen3VLForConditionalGeneration": (ARCH.QWEN3VL, "qwen2"),
+    "DeepseekV2ForCausalLM": (ARCH.DEEPSEEK2, "deepseek-llm"),
+    "DeepseekV3ForCausalLM": (ARCH.DEEPSEEK2, "deepseek-v3"),
     "HunYuanDenseV1ForCausalLM": (ARCH.HUNYUAN_DENSE, "hunyuan-dense"),
     "Ministral3ForCausalLM": (ARCH.MISTRAL3, "tekken"),
     "Mistral3ForConditionalGeneration": (ARCH.MISTRAL3, "tekken"),
@@ -96,7 +98,9 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "granitemoeshared", "olmo3", "exaone4", "exaone4_window", "glm", "glm4",
          "glm4_moe", "glm4_moe_groups", "ernie4_5", "ernie4_5_bias", "ernie4_5_moe",
          "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3", "hunyuan", "gemma4", "gemma4_keys_v4",
-         "gemma4_moe"]
+         "gemma4_moe", "deepseek2", "deepseek2_groups", "deepseek3"]
+
+OLDER = "_older"  # as converters wrote latent attention before mid-2025
 
 SIMPLE = [Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0]
 K_QUANTS = [Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K]
@@ -134,7 +138,23 @@ def further_layers(c):
     return getattr(c, "num_mtp_layers", 0) if c.model_type == "glm4_moe" else 0
 
 
-def add_shape(writer, arch, c):
+def add_latent_shape(writer, c, latent):
+    """Heads, as attention sees them since mid-2025, or before that (not latent) as they are made."""
+    writer.add_layer_norm_rms_eps(c.rms_norm_eps)
+    writer.add_kv_lora_rank(c.kv_lora_rank)
+    if c.q_lora_rank:
+        writer.add_q_lora_rank(c.q_lora_rank)
+    writer.add_rope_dimension_count(c.qk_rope_head_dim)
+    own = c.qk_nope_head_dim + c.qk_rope_head_dim, c.v_head_dim
+    writer.add_head_count_kv(1 if latent else c.num_attention_heads)
+    writer.add_key_length(c.kv_lora_rank + c.qk_rope_head_dim if latent else own[0])
+    writer.add_value_length(c.kv_lora_rank if latent else own[1])
+    if latent:
+        writer.add_key_length_mla(own[0])
+        writer.add_value_length_mla(own[1])
+
+
+def add_shape(writer, arch, c, latent):
     """Sizes. A configuration without num_key_value_heads has a name of its own for them."""
     ffn = getattr(c, "intermediate_size", None) or getattr(c, "ffn_hidden_size", None)
     writer.add_block_count(c.num_hidden_layers + further_layers(c))
@@ -144,6 +164,8 @@ def add_shape(writer, arch, c):
         return add_gemma4_shape(writer, c)
     writer.add_feed_forward_length(ffn or 4 * c.hidden_size)
     writer.add_head_count(c.num_attention_heads)
+    if arch == ARCH.DEEPSEEK2:
+        return add_latent_shape(writer, c, latent)
     if arch == ARCH.FALCON:
         writer.add_head_count_kv(c.num_kv_heads if c.new_decoder_architecture else 1)
     elif hasattr(c, "num_key_value_heads"):
@@ -218,6 +240,8 @@ def add_rope(writer, arch, c):
         writer.add_rope_scaling_factor(rope["factor"])
     if rope["rope_type"] == "yarn":
         writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        if arch == ARCH.DEEPSEEK2:
+            writer.add_rope_scaling_yarn_log_mul(0.1 * rope["mscale_all_dim"])
         if "attention_factor" in rope:
             writer.add_rope_scaling_yarn_attn_factor(rope["attention_factor"])
     if rope["rope_type"] == "longrope":
@@ -260,16 +284,20 @@ def add_special(writer, arch, c):
 
 def add_mixture(writer, c):
     n_experts = getattr(c, "num_experts", None) or getattr(c, "num_local_experts", None)
-    if c.model_type == "glm4_moe":
+    if c.model_type in ("glm4_moe", "deepseek_v2", "deepseek_v3"):
+        sigmoid = c.model_type != "deepseek_v2"
+        n_experts = c.n_routed_experts
         writer.add_expert_shared_count(c.n_shared_experts)
         writer.add_leading_dense_block_count(c.first_k_dense_replace)
-        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID if sigmoid else
+                                      gguf.ExpertGatingFuncType.SOFTMAX)
         writer.add_expert_weights_scale(c.routed_scaling_factor)
         writer.add_expert_weights_norm(c.norm_topk_prob)
-        if c.n_group > 1:
+        if (c.n_group or 1) > 1:
             writer.add_expert_group_count(c.n_group)
             writer.add_expert_group_used_count(c.topk_group)
-        writer.add_nextn_predict_layers(further_layers(c))
+        if further_layers(c):
+            writer.add_nextn_predict_layers(further_layers(c))
     if c.model_type == "ernie4_5_moe":
         writer.add_expert_shared_count(c.moe_num_shared_experts)
         writer.add_expert_shared_feed_forward_length(c.intermediate_size // c.num_key_value_heads)
@@ -365,12 +393,23 @@ def rope_tensors(arch, c):
     return {}
 
 
-def gguf_tensors(tensors, arch, c):
+def latent_halves(name, t, c):
+    """What is made of a latent: keys' matrices turned, so that queries meet it, and values'."""
+    layer = re.findall(r"layers\.(\d+)\.", name)[0]
+    heads = t.unflatten(0, (c.num_attention_heads, -1))
+    keys, values = heads.split([c.qk_nope_head_dim, c.v_head_dim], dim=1)
+    return {f"blk.{layer}.attn_k_b.weight": keys.transpose(1, 2).contiguous(),
+            f"blk.{layer}.attn_v_b.weight": values.contiguous()}
+
+
+def gguf_tensors(tensors, arch, c, latent=True):
     names = gguf.get_tensor_name_map(arch, c.num_hidden_layers + further_layers(c))
     result = {}
     for name, t in stacked(tensors).items():
         if name.startswith("model.mtp_") or any(part in name for part in SEEING):
             continue  # ERNIE's guesses at later tokens, and what sees
+        if arch == ARCH.DEEPSEEK2 and f"layers.{c.num_hidden_layers}." in name:
+            continue  # and DeepSeek's guesses
         name = re.sub(r"^(model\.language_model|language_model\.model)\.", "model.", name)
         name = name.removeprefix("language_model.")
         name = name.replace("e_score_correction_bias", "e_score_correction.bias")
@@ -379,6 +418,9 @@ def gguf_tensors(tensors, arch, c):
             result.update({own: half.contiguous() for own, half in halves.items()})
             if halves:
                 continue
+        if latent and "kv_b_proj" in name:
+            result.update(latent_halves(name, t, c))
+            continue
         if arch == ARCH.GPT2:
             if re.search(r"\.attn\.bias$", name):
                 continue  # the mask
@@ -413,10 +455,10 @@ def add_tensor(writer, name, t):
         writer.add_tensor(name, t.numpy())
 
 
-def new_writer(path, arch, pre, config, file_type, **options):
+def new_writer(path, arch, pre, config, file_type, latent=True, **options):
     writer = gguf.GGUFWriter(path, gguf.MODEL_ARCH_NAMES[arch], **options)
     writer.add_type(gguf.GGUFType.MODEL)
-    add_shape(writer, arch, config)
+    add_shape(writer, arch, config, latent)
     add_rope(writer, arch, config)
     add_special(writer, arch, config)
     writer.add_file_type(file_type)
@@ -431,7 +473,7 @@ def finish(writer):
     writer.close()
 
 
-def convert(folder, path, **options):
+def convert(folder, path, latent=True, **options):
     config = AutoConfig.from_pretrained(folder)
     arch, pre = FAMILIES[config.architectures[0]]
     config = config.get_text_config()
@@ -439,8 +481,8 @@ def convert(folder, path, **options):
     for file in sorted(folder.glob("*.safetensors")):
         tensors.update(load_file(file))
     dtype = next(t.dtype for name, t in tensors.items() if "embed" in name or "wte" in name)
-    writer = new_writer(path, arch, pre, config, FILE_TYPES[dtype], **options)
-    for name, t in gguf_tensors(tensors, arch, config).items():
+    writer = new_writer(path, arch, pre, config, FILE_TYPES[dtype], latent, **options)
+    for name, t in gguf_tensors(tensors, arch, config, latent).items():
         add_tensor(writer, name, t)
     finish(writer)
 
@@ -601,16 +643,18 @@ def main():
                 make(args.out, seed)
                 index.append({"file": f"{name}.gguf", "expected": name})
                 continue
-            convert(args.models / name, args.out / f"{name}.gguf")
-            index.append({"file": f"{name}.gguf", "expected": f"../models/{name}"})
+            model = name.removesuffix(OLDER)
+            convert(args.models / model, args.out / f"{name}.gguf", latent=model == name)
+            index.append({"file": f"{name}.gguf", "expected": f"../models/{model}"})
         write_json(args.out / "index.json", index)
         return
     shutil.rmtree(args.out, ignore_errors=True)
     args.out.mkdir(parents=True)
     index = []
-    for name in NAMES:
-        convert(args.models / name, args.out / f"{name}.gguf")
-        index.append({"file": f"{name}.gguf", "expected": f"../models/{name}"})
+    for name in [*NAMES, "deepseek2" + OLDER, "deepseek2_groups" + OLDER]:
+        model = name.removesuffix(OLDER)
+        convert(args.models / model, args.out / f"{name}.gguf", latent=model == name)
+        index.append({"file": f"{name}.gguf", "expected": f"../models/{model}"})
 
     convert(args.models / "llama", args.out / "llama_split.gguf", split_max_tensors=11)
     index.append({"file": "llama_split-00001-of-00002.gguf", "expected": "../models/llama"})

@@ -21,8 +21,8 @@ FUSED = (("attn_qkv", 16, D), ("attn_output", D, D), ("ffn_up", 8, D), ("ffn_dow
 
 
 class Seed:
-    def __init__(self, name, kv_heads, rms=True, blocks=1):
-        w = self.writer = gguf.GGUFWriter(str(OUT / f"{name}.gguf"), name)
+    def __init__(self, name, kv_heads, rms=True, blocks=1, file=None):
+        w = self.writer = gguf.GGUFWriter(str(OUT / f"{file or name}.gguf"), name)
         w.add_block_count(blocks)
         w.add_context_length(16)
         w.add_embedding_length(D)
@@ -196,10 +196,40 @@ def gemma4():
     seed.write()
 
 
+def deepseek2(older=False):
+    """Latent attention, queries in two steps; the older form has one matrix that is turned."""
+    seed = Seed("deepseek2", 2 if older else 1, file="deepseek2_older" if older else None)
+    w = seed.writer
+    w.add_kv_lora_rank(6)
+    w.add_q_lora_rank(5)
+    w.add_rope_dimension_count(2)
+    w.add_key_length(5 if older else 8)
+    w.add_value_length(4 if older else 6)
+    if not older:
+        w.add_key_length_mla(5)
+        w.add_value_length_mla(4)
+    seed.norms("output_norm", *NORMS)
+    seed.tensor(BLOCK + "attn_q_a_norm.weight", 5)
+    seed.tensor(BLOCK + "attn_kv_a_norm.weight", 6)
+    seed.matrices(("attn_q_a", 5, D), ("attn_q_b", 10, 5), ("attn_kv_a_mqa", 8, D),
+                  ("attn_output", D, 8), ("ffn_gate", 8, D), ("ffn_up", 8, D), ("ffn_down", D, 8))
+    if older:
+        seed.tensor(BLOCK + "attn_kv_b.weight", 14, 6)
+    else:
+        seed.tensor(BLOCK + "attn_k_b.weight", 2, 6, 3)
+        seed.tensor(BLOCK + "attn_v_b.weight", 2, 4, 6)
+    seed.write()
+
+
+def deepseek2_older():
+    deepseek2(older=True)
+
+
 def main():
     OUT.mkdir(parents=True, exist_ok=True)
     shutil.copy(TESTS / "golden" / "bad_models" / "sound_llama.gguf", OUT / "llama.gguf")
-    for seed in (gpt2, phi3, gemma3, mpt, qwen2moe, gpt_oss, glm4moe, gemma4):
+    for seed in (gpt2, phi3, gemma3, mpt, qwen2moe, gpt_oss, glm4moe, gemma4, deepseek2,
+                 deepseek2_older):
         seed()
 
 

@@ -195,7 +195,7 @@ def published_splits():
     yield ["qwen2", "deepseek-r1-qwen"], normalizers.NFC(), every([split(QWEN2), plain])
     yield ["tekken"], None, every([split(TEKKEN), plain])
     yield ["gpt-4o"], None, every([split(GPT4O), plain])
-    yield ["hunyuan-dense"], None, every([
+    yield ["deepseek-v3", "hunyuan-dense"], None, every([
         split(r"\p{N}{1,3}"), split("[一-龥\u3040-ゟ゠-ヿ]+"), split(SIGNED), plain])
     yield ["deepseek-coder"], None, every([
         split("[\r\n]"), split(r"\s?\p{L}+"), split(r"\s?\p{P}+"), split(EAST_ASIAN), digits, plain])

@@ -2,9 +2,10 @@
 transformers 4 wrote its config.json (folder names that end in `_v4`)."""
 
 import torch
-from transformers import (Ernie4_5Config, Ernie4_5_MoeConfig, Exaone4Config, FalconConfig,
+from transformers import (DeepseekV2Config, DeepseekV3Config, Ernie4_5Config, Ernie4_5_MoeConfig, Exaone4Config, FalconConfig,
                           GPT2Config, Gemma2Config, Gemma3Config, Gemma3TextConfig,
-                          Gemma4Config, Gemma4TextConfig, Glm4Config, Glm4MoeConfig, GlmConfig,
+                          Gemma4Config, Gemma4TextConfig, Glm4Config, Glm4MoeConfig,
+                          Glm4MoeLiteConfig, GlmConfig,
                           GraniteConfig, GraniteMoeConfig, GraniteMoeSharedConfig,
                           HunYuanDenseV1Config, LlamaConfig,
                           Ministral3Config, Mistral3Config, MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
@@ -57,6 +58,12 @@ EXAONE4 = dict(SMALL, num_attention_heads=2, intermediate_size=12, rms_norm_eps=
 GLM = dict(SMALL, num_attention_heads=2, intermediate_size=12, partial_rotary_factor=0.5)
 GLM_MOE = dict(GLM, head_dim=8, num_hidden_layers=3, n_routed_experts=6, n_shared_experts=2,
                num_experts_per_tok=2, moe_intermediate_size=8, first_k_dense_replace=1)
+# Latent attention: parts of heads that are all of other sizes.
+DEEPSEEK = dict(SMALL, num_attention_heads=2, num_key_value_heads=2, num_hidden_layers=3,
+                n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=8,
+                first_k_dense_replace=1, kv_lora_rank=16, qk_nope_head_dim=10, qk_rope_head_dim=8,
+                v_head_dim=12)
+DEEPSEEK_YARN = dict(YARN, mscale=0.707, mscale_all_dim=0.707)
 ERNIE = dict(SMALL, num_attention_heads=2, num_key_value_heads=1, intermediate_size=16)
 VL_TEXT = dict(SMALL, num_attention_heads=3, num_key_value_heads=1)
 # Two of six experts a token.
@@ -124,6 +131,16 @@ def v4_hunyuan(config):
     rope["type"] = rope.pop("rope_type")
     return dict(config, rope_theta=10000.0, use_qk_norm=True, use_cla=False, num_experts=1,
                 rope_scaling=dict(rope, beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=0.0))
+
+
+def v4_deepseek(config):
+    """As the released files, which say things that are of no use without training."""
+    rope = v4_plain(config).pop("rope_scaling")
+    rope["type"] = rope.pop("rope_type")
+    del config["head_dim"], config["topk_group"], config["n_group"]
+    return dict(config, rope_theta=10000.0, rope_scaling=dict(rope, beta_fast=32, beta_slow=1),
+                aux_loss_alpha=0.001, ep_size=1, moe_layer_freq=1, n_group=1, topk_group=1,
+                norm_topk_prob=False, scoring_func="softmax", seq_aux=True)
 
 
 def v4_flat(config):
@@ -306,6 +323,25 @@ MODELS = {
     "hunyuan_v4": (HunYuanDenseV1Config, dict(SMALL, head_dim=8, rope_parameters=dict(
         rope_type="dynamic", rope_theta=10000.0, alpha=50.0, factor=1.0)), torch.float32,
                    dict(v4=v4_hunyuan)),
+
+    # DeepSeek: as V2-Lite, V2 and V3; with a layer behind the last, which is not computed.
+    "deepseek2": (DeepseekV2Config, dict(DEEPSEEK, q_lora_rank=None, rope_parameters=DEEPSEEK_YARN),
+                  torch.float32, dict(jump=True)),
+    "deepseek2_v4": (DeepseekV2Config, dict(DEEPSEEK, q_lora_rank=None,
+                                            rope_parameters=DEEPSEEK_YARN),
+                     torch.float32, dict(v4=v4_deepseek)),
+    "deepseek2_groups": (DeepseekV2Config, dict(
+        DEEPSEEK, q_lora_rank=14, n_group=3, topk_group=2, topk_method="group_limited_greedy",
+        routed_scaling_factor=4.0, rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
+                         torch.bfloat16, {}),
+    "deepseek3": (DeepseekV3Config, dict(
+        DEEPSEEK, q_lora_rank=14, n_shared_experts=1, n_group=3, topk_group=2,
+        rope_parameters=dict(YARN, mscale=1.0, mscale_all_dim=1.0)), torch.float32,
+                  dict(extra={"model.layers.3.eh_proj.weight": (24, 48),
+                              "model.layers.3.enorm.weight": (24,)})),
+    "glm4_moe_lite": (Glm4MoeLiteConfig, dict(
+        DEEPSEEK, q_lora_rank=14, rope_parameters=dict(rope_type="default", rope_theta=1000000.0)),
+                      torch.float32, {}),
 
     # Gemma 4: as E2B (shared states, per-layer embeddings, wide networks), as the 31B (keys as
     # values, other K/V heads in full layers), and as the 26B-A4B (experts beside a network).

@@ -82,7 +82,7 @@ ARROWS = {
     "runtime/model": ("runtime/model", "runtime/model/shape", "runtime/model/families", "runtime/backend",
                       "runtime/checkpoint", "runtime/json", "base", "modules/store", "simd"),
     "runtime/model/shape": ("runtime/model/shape", "runtime/backend", "runtime/checkpoint", "runtime/json", "base",
-                            "simd/types.h"),
+                            "simd/kernels.h", "simd/types.h"),
     "runtime/model/families": ("runtime/model/families", "runtime/model/shape", "runtime/json", "base"),
     "runtime/packed": ("runtime/packed", "runtime/backend", "base", "modules", "modules/store", "simd",
                        "simd/packed"),

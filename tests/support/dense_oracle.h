@@ -118,10 +118,11 @@ class DenseOracle {
     for (std::size_t i = 0; i < x.size(); ++i) add(rms_norm(made[i], w.ple_norm), x[i]);
   }
 
-  Vector rms_norm(const Vector& x, const pc_tensor& w) const {
+  Vector rms_norm(const Vector& x, const pc_tensor& w) const { return rms_norm(x, w, d_.norm_eps); }
+  Vector rms_norm(const Vector& x, const pc_tensor& w, double eps) const {
     double sum = 0;
     for (const double v : x) sum += v * v;
-    const double scale = 1.0 / std::sqrt(sum / static_cast<double>(x.size()) + d_.norm_eps);
+    const double scale = 1.0 / std::sqrt(sum / static_cast<double>(x.size()) + eps);
     Vector y(x.size());
     for (std::size_t i = 0; i < x.size(); ++i)
       y[i] = x[i] * scale * (TinyModel::at(w, i) + d_.norm_offset);
@@ -249,6 +250,60 @@ class DenseOracle {
     return made;
   }
 
+  // Latent attention as its paper has it: every head's own keys and values are made. `heads`: the
+  // layer with as many K/V heads, of the dimensions that its own queries and keys have.
+  static pc_layer with_own_keys(const pc_layer& w) {
+    pc_layer heads = w;
+    heads.n_kv_heads = w.n_heads;
+    heads.head_dim = w.head_dim - w.latent.dims + w.latent.k_up[0].cols;
+    return heads;
+  }
+
+  std::vector<Vector> latent_queries(const pc_layer& heads,
+                                     const std::vector<Vector>& inputs) const {
+    const pc_latent& latent = heads.latent;
+    std::vector<Vector> q = inputs;
+    if (latent.q_down.data) {
+      q = multiply(latent.q_down, {}, q);
+      for (Vector& v : q) v = rms_norm(v, latent.q_norm, latent.norm_eps);
+    }
+    q = multiply(heads.wq, {}, q);
+    for (Vector& v : q)  // the part that is rotated first
+      for (auto at = v.begin(); at != v.end(); at += heads.head_dim)
+        std::rotate(at, at + latent.k_up[0].cols, at + heads.head_dim);
+    return q;
+  }
+
+  Kept kept_of_latent(const std::vector<DenseRow>& rows, const pc_layer& heads,
+                      const std::vector<Vector>& inputs) const {
+    const pc_latent& latent = heads.latent;
+    Kept made;
+    for (const Vector& both : multiply(heads.wk, {}, inputs)) {
+      const auto middle = both.begin() + latent.dims;
+      const Vector c = rms_norm(Vector(both.begin(), middle), latent.norm, latent.norm_eps);
+      Vector k, v;
+      for (std::uint32_t h = 0; h < heads.n_heads; ++h) {
+        Vector nope(latent.k_up[h].cols);
+        for (std::size_t r = 0; r < c.size(); ++r) {
+          const std::vector<float> row = widened(latent.k_up[h], r);
+          for (std::size_t i = 0; i < nope.size(); ++i) nope[i] += c[r] * double{row[i]};
+        }
+        k.insert(k.end(), middle, both.end());
+        k.insert(k.end(), nope.begin(), nope.end());
+        const Vector value = multiply(latent.v_up[h], {}, {c})[0];
+        v.insert(v.end(), value.begin(), value.end());
+      }
+      made.k.push_back(k);
+      made.v.push_back(v);
+    }
+    made.placed = made.k;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      rotate(made.k[i], heads, {}, rows[i].position);
+      rotate(made.placed[i], heads, {}, rows[i].placed);
+    }
+    return made;
+  }
+
   static void rotate_head(Vector& head, const pc_rope& rope, std::int32_t position) {
     const std::uint32_t half = rope.dims / 2;
     for (std::uint32_t i = 0; i < half; ++i) {
@@ -267,11 +322,15 @@ class DenseOracle {
     const std::vector<Vector> before = x;
     std::vector<Vector> inputs(n);
     for (std::size_t i = 0; i < n; ++i) inputs[i] = norm(x[i], w.attn_norm, w.attn_norm_bias);
-    std::vector<Vector> q = multiply(w.wq, w.bq, inputs), mixed(n);
-    if (w.wk.data) states.push_back(kept(rows, w, inputs));
+    const bool latent = w.latent.dims != 0;
+    const pc_layer heads = latent ? with_own_keys(w) : w;
+    std::vector<Vector> q = latent ? latent_queries(heads, inputs) : multiply(w.wq, w.bq, inputs);
+    std::vector<Vector> mixed(n);
+    if (w.wk.data)
+      states.push_back(latent ? kept_of_latent(rows, heads, inputs) : kept(rows, w, inputs));
     for (std::size_t i = 0; i < n; ++i) {
-      rotate(q[i], w, w.q_norm, rows[i].position);
-      mixed[i] = attend(rows, i, w, q[i], states[w.states]);
+      rotate(q[i], heads, w.q_norm, rows[i].position);
+      mixed[i] = attend(rows, i, heads, q[i], states[w.states]);
     }
     mixed = multiply(w.wo, w.bo, mixed);
     for (std::size_t i = 0; i < n; ++i) add(norm(mixed[i], w.attn_post_norm, {}), x[i]);
@@ -369,7 +428,8 @@ class DenseOracle {
                 const Vector& q, const Kept& kept) const {
     const std::uint32_t group = layer.n_heads / layer.n_kv_heads, hd = layer.head_dim;
     const std::uint32_t window = layer.window;
-    Vector out(std::size_t{layer.n_heads} * hd, 0.0);
+    const std::size_t vd = kept.v[i].size() / layer.n_kv_heads;
+    Vector out(layer.n_heads * vd, 0.0);
     for (std::uint32_t h = 0; h < layer.n_heads; ++h) {
       const std::uint32_t kv = h / group;
       Vector score;
@@ -397,8 +457,8 @@ class DenseOracle {
       for (std::size_t j = 0; j < seen.size() && received && i >= received->from; ++j)
         received->weights[seen[j]] += (score[j] / total) * (score[j] / total);
       for (std::size_t j = 0; j < seen.size(); ++j)
-        for (std::uint32_t c = 0; c < hd; ++c)
-          out[h * hd + c] += score[j] / total * kept.v[seen[j]][kv * hd + c];
+        for (std::size_t c = 0; c < vd; ++c)
+          out[h * vd + c] += score[j] / total * kept.v[seen[j]][kv * vd + c];
     }
     return out;
   }

@@ -3,6 +3,7 @@
 // stored in.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <deque>
@@ -48,6 +49,9 @@ struct TinyShape {
   bool output_scales = false, query_growth = false;
   bool mixture_norms = false;  // of what the router and the experts read and make
   std::uint32_t n_shared = 0;
+
+  // Latent attention: dimensions of the latent, and of a head's parts; rope_dims are rotated.
+  std::uint32_t latent = 0, nope = 0, value = 0, q_rank = 0;
 
   std::uint32_t kv_heads_of(std::uint32_t layer) const {
     if (!two_shapes || layer % 2 == 0) return n_kv_heads;
@@ -108,7 +112,25 @@ struct TinyShape {
     s.norms_rotated = s.head_norms && !s.whole_head_norms && !s.interleaved && s.n_ropes < 2 &&
                       s.n_shared == 0 && random.chance(0.5);
     s.mixture_norms = s.n_experts != 0 && !s.layer_norm && random.chance(0.4);
+    if (random.chance(0.2)) s.make_latent(random);
     return s;
+  }
+
+  // All layers, without the parts that it does not stand with.
+  void make_latent(Random& random) {
+    latent = 4 * random.between(2, 4);
+    nope = random.between(1, latent);
+    value = random.between(1, latent);
+    q_rank = random.chance(0.5) ? random.between(4, 12) : 0;
+    rope_dims = 4 * random.between(1, 2);
+    head_dim = latent + rope_dims;
+    n_kv_heads = 1;
+    n_ropes = std::max(n_ropes, 1u);
+    all_layers_rotate = true;
+    biases = head_norms = norms_rotated = two_shapes = keys_as_values = norm_values = false;
+    clamp = 0;
+    n_layers -= n_shared;
+    n_shared = 0;
   }
 };
 
@@ -206,12 +228,14 @@ class TinyModel {
     layer.states = owner;
     layer.norm_values = shape.norm_values;
     layer.norm_rotated = shape.norms_rotated;
-    layer.wq = matrix(q, d, type);
-    if (owner == l) {
-      layer.wk = matrix(kv, d, type);
-      if (!shape.keys_as_values || l % 2 == 0) layer.wv = matrix(kv, d, type);
+    if (shape.latent != 0) {
+      add_latent(shape, &layer);
+    } else {
+      layer.wq = matrix(q, d, type);
+      if (owner == l) layer.wk = matrix(kv, d, type);
+      if (owner == l && (!shape.keys_as_values || l % 2 == 0)) layer.wv = matrix(kv, d, type);
+      layer.wo = matrix(d, q, type);
     }
-    layer.wo = matrix(d, q, type);
     const bool mixes = shape.n_experts != 0 && (shape.all_mixtures || l % 2 == 1);
     if (!mixes || shape.own_ffn) layer.ffn = network(shape, shape.d_ffn);
     if (mixes) add_mixture(shape, &layer.mixture);
@@ -249,6 +273,29 @@ class TinyModel {
                  : owner % (shape.n_ropes + 1) == shape.n_ropes ? PC_NO_ROPE
                                                                 : owner % (shape.n_ropes + 1);
     return layer;
+  }
+
+  void add_latent(const TinyShape& shape, pc_layer* layer) {
+    pc_latent& latent = layer->latent;
+    latent.dims = shape.latent;
+    latent.norm_eps = 3e-5f;
+    latent.norm = norm(shape.latent);
+    if (shape.q_rank != 0) {
+      latent.q_down = matrix(shape.q_rank, shape.d_model, shape.dtype);
+      latent.q_norm = norm(shape.q_rank);
+    }
+    layer->wq = matrix(shape.n_heads * (shape.nope + shape.rope_dims),
+                       shape.q_rank != 0 ? shape.q_rank : shape.d_model, shape.dtype);
+    layer->wk = matrix(shape.latent + shape.rope_dims, shape.d_model, shape.dtype);
+    layer->wo = matrix(shape.d_model, shape.n_heads * shape.value, shape.dtype);
+    layer->attn_scale = 1.0f / std::sqrt(static_cast<float>(shape.nope + shape.rope_dims));
+    auto& up = matrices_.emplace_back();
+    for (std::uint32_t h = 0; h < shape.n_heads; ++h)
+      up.push_back(matrix(shape.latent, shape.nope, shape.dtype));
+    for (std::uint32_t h = 0; h < shape.n_heads; ++h)
+      up.push_back(matrix(shape.value, shape.latent, shape.dtype));
+    latent.k_up = up.data();
+    latent.v_up = up.data() + shape.n_heads;
   }
 
   pc_ffn network(const TinyShape& shape, std::uint32_t width) {
@@ -309,6 +356,7 @@ class TinyModel {
   std::vector<pc_rope> ropes_;
   std::vector<pc_layer> layers_;
   std::deque<std::vector<pc_ffn>> experts_;
+  std::deque<std::vector<pc_tensor>> matrices_;
   std::deque<std::vector<float>> f32_;
   std::deque<std::vector<std::uint16_t>> u16_;
 };

@@ -35,19 +35,10 @@ static_assert(simd::kQ4ValueDims == kQ4ValueDims);
 constexpr std::uint32_t kMostMoves = 1024;
 
 // Largest rope_dims / 2 of a head we accept (checked when a model opens).
-constexpr std::size_t kMaxHalf = 256;  // kMaxHeadDim / 2
+constexpr std::size_t kMaxHalf = simd::kMaxAttendHeadDim / 2;
 
 std::uint32_t group_of(const pc_layer& layer) {
   return layer.n_heads / layer.n_kv_heads;
-}
-
-// Of all layers.
-template <class Number>
-std::uint32_t widest_of(const pc_model_desc& desc, const Number& number) {
-  std::uint32_t most = 0;
-  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers))
-    most = std::max(most, number(layer));
-  return most;
 }
 
 // A norm behind rotation is one without weights before it, since rotation keeps lengths, and then
@@ -76,15 +67,16 @@ Attention::Attention(const pc_model_desc& desc, const simd::Kernels& kernels, Pa
       alike_(alike),
       centres_(desc),
       state_rows_(std::size_t{std::max(max_tokens, kMaxShares * kTileTokens)} *
-                  widest_of(desc, [](const pc_layer& l) { return l.n_heads; })),
+                  largest_of_layers(desc, [](const pc_layer& l) { return l.n_heads; })),
       max_(state_rows_),
       sum_(state_rows_),
       acc_(std::size_t{std::max(max_tokens, kMaxShares * kTileTokens)} *
-           widest_of(desc, [](const pc_layer& l) { return l.n_heads * l.head_dim; })),
+           largest_of_layers(desc, q_width)),
       queries_(std::size_t{parallel.n_threads()} * kTileTokens *
-               widest_of(desc, [](const pc_layer& l) { return group_of(l) * l.head_dim; })),
+               largest_of_layers(desc, [](const pc_layer& l) { return group_of(l) * l.head_dim; })),
       sways_(centres_.any() ? queries_.size() : 0),
-      rows_(std::size_t{parallel.n_threads()} * 2 * kTileTokens * widest_of(desc, group_of)),
+      rows_(std::size_t{parallel.n_threads()} * 2 * kTileTokens *
+            largest_of_layers(desc, group_of)),
       biases_(desc.alibi_slopes ? rows_.size() : 0) {
   for (const pc_rope& rope : std::span(desc.ropes, desc.n_ropes)) {
     const std::span inv_freq(rope.inv_freq, rope.dims / 2);

@@ -1,6 +1,7 @@
 #include "runtime/model/shape/decoder_binder.h"
 
 #include <cmath>
+#include <span>
 #include <string>
 
 namespace pc {
@@ -20,6 +21,12 @@ const TensorNames kLlamaNames{
     .k_norm = "self_attn.k_norm",
     .o = "self_attn.o_proj",
     .attn_post_norm = "post_attention_layernorm",
+    .q_down = "self_attn.q_a_proj",
+    .q_down_norm = "self_attn.q_a_layernorm",
+    .q_up = "self_attn.q_b_proj",
+    .kv_down = "self_attn.kv_a_proj_with_mqa",
+    .latent_norm = "self_attn.kv_a_layernorm",
+    .kv_up = "self_attn.kv_b_proj",
     .ffn_norm = "post_attention_layernorm",
     .gate = "mlp.gate_proj",
     .up = "mlp.up_proj",
@@ -49,6 +56,13 @@ const TensorNames kGgufNames{
     .k_norm = "attn_k_norm",
     .o = "attn_output",
     .attn_post_norm = "post_attention_norm",
+    .q_down = "attn_q_a",
+    .q_down_norm = "attn_q_a_norm",
+    .q_up = "attn_q_b",
+    .kv_down = "attn_kv_a_mqa",
+    .latent_norm = "attn_kv_a_norm",
+    .k_up = "attn_k_b",
+    .v_up = "attn_v_b",
     .sinks = "attn_sinks.weight",
     .ple_gate = "inp_gate",
     .ple_out = "proj",
@@ -79,14 +93,14 @@ namespace {
 // Everything of one layer.
 class LayerBinder {
  public:
-  // experts: where those of the layer, if it has some, are kept.
+  // decoder: where lists of the layer's are kept.
   LayerBinder(const ModelConfig& config, const TensorNames& names, TensorBinder& tensors,
-              std::uint32_t index, std::deque<std::vector<pc_ffn>>* experts)
+              std::uint32_t index, Decoder* decoder)
       : c_(config),
         names_(names),
         tensors_(tensors),
         index_(index),
-        experts_(experts),
+        decoder_(decoder),
         prefix_(std::string(names.layer_prefix) + std::to_string(index) + ".") {
     const HeadsConfig heads = config.heads(index);
     layer_.n_heads = heads.n_heads;
@@ -103,12 +117,14 @@ class LayerBinder {
   Result<pc_layer> bind() {
     if (c_.pre_norms)
       PC_CHECK_OK(norm(names_.attn_norm, &layer_.attn_norm, &layer_.attn_norm_bias));
-    PC_CHECK_OK(names_.qkv.empty() ? separate_qkv() : fused_qkv());
+    const bool latent = c_.latent.dims != 0;
+    PC_CHECK_OK(latent ? latent_qkv() : names_.qkv.empty() ? separate_qkv() : fused_qkv());
     PC_CHECK_OK(head_norms());
     if (c_.sinks) {
       PC_TRY(layer_.sinks, vector(names_.sinks, "", layer_.n_heads));
     }
-    PC_CHECK_OK(linear(names_.o, c_.d_model, q_rows(), c_.o_bias, &layer_.wo, &layer_.bo));
+    const std::uint32_t o_cols = latent ? layer_.n_heads * c_.latent.value : q_rows();
+    PC_CHECK_OK(linear(names_.o, c_.d_model, o_cols, c_.o_bias, &layer_.wo, &layer_.bo));
     if (c_.pre_norms && (!c_.parallel || c_.parallel_norms))
       PC_CHECK_OK(norm(names_.ffn_norm, &layer_.ffn_norm, &layer_.ffn_norm_bias));
     if (c_.has_mixture(index_)) PC_CHECK_OK(mixture());
@@ -193,6 +209,54 @@ class LayerBinder {
     layer_.bq = as_vector(rows_of(bias, 0, q_rows()));
     layer_.bk = as_vector(rows_of(bias, q_rows(), kv_rows()));
     layer_.bv = as_vector(rows_of(bias, q_rows() + kv_rows(), kv_rows()));
+    return ok();
+  }
+
+  Status latent_qkv() {
+    const auto& [dims, rotary, nope, value, q_rank, norm_eps] = c_.latent;
+    pc_latent& latent = layer_.latent;
+    latent.dims = dims;
+    latent.norm_eps = static_cast<float>(norm_eps.value_or(c_.norm_eps));
+    if (q_rank != 0) {
+      PC_TRY(latent.q_down, matrix(names_.q_down, q_rank, c_.d_model));
+      PC_TRY(latent.q_norm, vector(names_.q_down_norm, ".weight", q_rank));
+    }
+    PC_TRY(layer_.wq, matrix(q_rank != 0 ? names_.q_up : names_.q, layer_.n_heads * (nope + rotary),
+                             q_rank != 0 ? q_rank : c_.d_model));
+    PC_TRY(layer_.wk, matrix(names_.kv_down, dims + rotary, c_.d_model));
+    PC_TRY(latent.norm, vector(names_.latent_norm, ".weight", dims));
+    auto& up = decoder_->latent.emplace_back(2 * std::size_t{layer_.n_heads});
+    const std::span<pc_tensor> k_up = std::span(up).first(layer_.n_heads);
+    const std::span<pc_tensor> v_up = std::span(up).subspan(layer_.n_heads);
+    latent.k_up = k_up.data();
+    latent.v_up = v_up.data();
+    return names_.kv_up.empty() ? separate_ups(k_up, v_up) : fused_ups(k_up, v_up);
+  }
+
+  // Stacks of the heads' matrices.
+  Status separate_ups(std::span<pc_tensor> k_up, std::span<pc_tensor> v_up) {
+    const auto& [dims, rotary, nope, value, q_rank, norm_eps] = c_.latent;
+    const std::uint32_t n = layer_.n_heads;
+    PC_TRY(const pc_tensor k,
+           tensors_.stack(prefix_ + std::string(names_.k_up) + ".weight", n, dims, nope));
+    PC_TRY(const pc_tensor v,
+           tensors_.stack(prefix_ + std::string(names_.v_up) + ".weight", n, value, dims));
+    for (std::uint32_t h = 0; h < n; ++h) {
+      k_up[h] = rows_of(k, h * dims, dims);
+      v_up[h] = rows_of(v, h * value, value);
+    }
+    return ok();
+  }
+
+  // Rows of each head: of its keys, which are turned, and of its values.
+  Status fused_ups(std::span<pc_tensor> k_up, std::span<pc_tensor> v_up) {
+    const auto& [dims, rotary, nope, value, q_rank, norm_eps] = c_.latent;
+    const std::uint32_t n = layer_.n_heads, each = nope + value;
+    PC_TRY(const pc_tensor both, matrix(names_.kv_up, n * each, dims));
+    for (std::uint32_t h = 0; h < n; ++h) {
+      k_up[h] = tensors_.turned(rows_of(both, h * each, nope));
+      v_up[h] = rows_of(both, h * each + nope, value);
+    }
     return ok();
   }
 
@@ -283,7 +347,7 @@ class LayerBinder {
     if (m.expert_scales) {
       PC_TRY(mixture.expert_scales, vector(names_.expert_scales, "", m.n_experts));
     }
-    auto& experts = experts_->emplace_back(m.n_experts);
+    auto& experts = decoder_->experts.emplace_back(m.n_experts);
     mixture.experts = experts.data();
     return names_.expert_prefix.empty() ? stacked_experts(&experts) : separate_experts(&experts);
   }
@@ -347,7 +411,7 @@ class LayerBinder {
   const TensorNames& names_;
   TensorBinder& tensors_;
   std::uint32_t index_;
-  std::deque<std::vector<pc_ffn>>* experts_;
+  Decoder* decoder_;
   std::string prefix_;
   pc_layer layer_{};
 };
@@ -375,7 +439,7 @@ Result<Decoder> bind_decoder(const ModelConfig& config, const TensorNames& names
     PC_TRY(decoder.ple_norm, tensors.vector(weight(names.ple_projection_norm), config.d_ple));
   }
   for (std::uint32_t i = 0; i < config.n_layers; ++i) {
-    PC_TRY(const pc_layer layer, LayerBinder(config, names, tensors, i, &decoder.experts).bind());
+    PC_TRY(const pc_layer layer, LayerBinder(config, names, tensors, i, &decoder).bind());
     decoder.layers.push_back(layer);
   }
   for (std::uint32_t i = 0; i < config.n_further_layers; ++i)

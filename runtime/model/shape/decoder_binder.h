@@ -26,6 +26,9 @@ struct TensorNames {
   std::string_view embedding = {}, positions = {}, final_norm = {}, head = {};
   std::string_view attn_norm = {}, q = {}, k = {}, v = {}, qkv = {}, q_norm = {}, k_norm = {};
   std::string_view o = {}, attn_post_norm = {};
+  // Latent attention. Where kv_up is not "" it is k_up, turned, and v_up of each head by turns.
+  std::string_view q_down = {}, q_down_norm = {}, q_up = {}, kv_down = {}, latent_norm = {};
+  std::string_view kv_up = {}, k_up = {}, v_up = {};
   std::string_view sinks = {};  // whole, as it ends otherwise than others
   std::string_view ple_gate = {}, ple_out = {}, ple_norm = {};  // of per-layer embeddings
   std::string_view output_scale = {};                           // whole
@@ -62,7 +65,8 @@ struct Decoder {
   pc_tensor final_norm_bias{};     // [d_model], or no data
   pc_tensor lm_head{};             // [vocab_size, d_model]; the embedding where weights are tied
   std::vector<pc_layer> layers;    // [n_layers]
-  std::deque<std::vector<pc_ffn>> experts;  // that layers view
+  std::deque<std::vector<pc_ffn>> experts;    // that layers view
+  std::deque<std::vector<pc_tensor>> latent;  // likewise: matrices of heads
 };
 
 // Errors: those of the binder.

@@ -62,15 +62,28 @@ Status read_heads(const GgufKeys& keys, ModelConfig* out) {
   return ok();
 }
 
-Status read_shape(const GgufKeys& keys, ModelConfig* out) {
-  PC_TRY(out->n_layers, keys.extent("block_count", kMaxLayers));
-  PC_TRY(out->n_further_layers, keys.count_or("nextn_predict_layers", out->n_layers - 1, 0));
-  out->n_layers -= out->n_further_layers;
-  PC_TRY(out->d_model, keys.extent("embedding_length", kMaxExtent));
-  PC_CHECK_OK(read_heads(keys, out));
-  PC_CHECK_OK(read_of_layers(keys, "feed_forward_length", *out, &out->d_ffn, &out->layer_d_ffn));
-  if (out->d_ffn == 0) return keys.error(Code::kCorrupt, "feed_forward_length", "is missing");
-  PC_TRY(out->context_tokens, keys.extent("context_length", kMaxContext));
+// "attention.kv_lora_rank" says that attention is latent. Files that were written before mid-2025
+// have the sizes of heads as the usual kind does; later ones have those of the latent there.
+Result<LatentConfig> read_latent(const GgufKeys& keys) {
+  LatentConfig latent;
+  if (!keys.has("attention.kv_lora_rank")) return latent;
+  const auto either = [&](std::string_view key) {
+    const std::string own = std::string(key) + "_mla";
+    return keys.extent(keys.has(own) ? own : std::string(key), kMaxExtent);
+  };
+  PC_TRY(latent.dims, keys.extent("attention.kv_lora_rank", kMaxExtent));
+  PC_TRY(latent.q_rank, keys.count_or("attention.q_lora_rank", kMaxExtent, 0));
+  PC_TRY(latent.rotary, keys.extent("rope.dimension_count", kMaxExtent));
+  PC_TRY(const std::uint32_t key_dims, either("attention.key_length"));
+  PC_TRY(latent.value, either("attention.value_length"));
+  if (key_dims <= latent.rotary)
+    return keys.error(Code::kCorrupt, "attention.key_length",
+                      "leaves nothing beside the rotated dimensions");
+  latent.nope = key_dims - latent.rotary;
+  return latent;
+}
+
+Status read_head_dim(const GgufKeys& keys, ModelConfig* out) {
   PC_TRY(out->head_dim, keys.extent_or("attention.key_length", kMaxExtent, 0));
   if (out->head_dim == 0) {
     if (out->d_model % out->n_heads != 0) {
@@ -86,6 +99,23 @@ Status read_shape(const GgufKeys& keys, ModelConfig* out) {
     return keys.error(Code::kUnsupported, "attention.value_length",
                       "differs from attention.key_length; such attention is not computed");
   }
+  return ok();
+}
+
+Status read_shape(const GgufKeys& keys, ModelConfig* out) {
+  PC_TRY(out->n_layers, keys.extent("block_count", kMaxLayers));
+  PC_TRY(out->n_further_layers, keys.count_or("nextn_predict_layers", out->n_layers - 1, 0));
+  out->n_layers -= out->n_further_layers;
+  PC_TRY(out->d_model, keys.extent("embedding_length", kMaxExtent));
+  PC_CHECK_OK(read_heads(keys, out));
+  PC_CHECK_OK(read_of_layers(keys, "feed_forward_length", *out, &out->d_ffn, &out->layer_d_ffn));
+  if (out->d_ffn == 0) return keys.error(Code::kCorrupt, "feed_forward_length", "is missing");
+  PC_TRY(out->context_tokens, keys.extent("context_length", kMaxContext));
+  PC_TRY(const LatentConfig latent, read_latent(keys));
+  if (latent.dims == 0) return read_head_dim(keys, out);
+  if (!out->layer_heads.empty())
+    return keys.error(Code::kUnsupported, "attention.head_count", "differs between layers");
+  out->set_latent(latent, 1);
   return ok();
 }
 

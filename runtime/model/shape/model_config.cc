@@ -158,6 +158,15 @@ Status read_tokens(JsonView config, ModelConfig* out) {
 
 }  // namespace
 
+void ModelConfig::set_latent(const LatentConfig& parts, double scale) {
+  latent = parts;
+  n_kv_heads = 1;
+  head_dim = parts.rotary + parts.dims;
+  attn_scale = scale / std::sqrt(static_cast<double>(parts.nope) + parts.rotary);
+  // Half a dimension more, which is cut off: a quotient may round down.
+  for (RopeConfig& rope : ropes) rope.partial_rotary_factor = (parts.rotary + 0.5) / head_dim;
+}
+
 Result<std::string> read_architecture(JsonView config) {
   PC_TRY(const JsonView names, config.member("architectures"));
   if (!names.is_array() || names.size() != 1) {
@@ -188,6 +197,11 @@ Status check_shape(const std::string& where, const ModelConfig& c) {
     if (rope != PC_NO_ROPE && h.head_dim != c.rope_head_dim(rope))
       return refuse("layers of one rotary embedding differ in head_dim");
   }
+  const auto& [latent, rotary, nope, value, q_rank, norm_eps] = c.latent;
+  if (std::uint64_t{c.n_heads} * (std::uint64_t{nope} + rotary + value + latent) >
+      static_cast<std::uint64_t>(kMaxExtent))
+    return refuse("heads times the dimensions of their parts are over " +
+                  std::to_string(kMaxExtent));
   if (std::uint64_t{c.n_layers} * c.d_ple > static_cast<std::uint64_t>(kMaxExtent))
     return refuse("per-layer embeddings of all layers are over " + std::to_string(kMaxExtent));
   if (!(c.norm_eps > 0 && c.norm_eps < 1))

@@ -31,6 +31,16 @@ struct HeadsConfig {
   std::uint32_t n_heads = 0, n_kv_heads = 0, head_dim = 0;
 };
 
+// Multi-head latent attention (pc_latent): the parts of heads as files have them. n_kv_heads and
+// head_dim are then those of the latent: set_latent().
+struct LatentConfig {
+  std::uint32_t dims = 0;  // 0: attention is of the usual kind
+  std::uint32_t rotary = 0, nope = 0;
+  std::uint32_t value = 0;              // of a head's values
+  std::uint32_t q_rank = 0;             // of queries that are made in two steps; 0: in one
+  std::optional<double> norm_eps = {};  // of its norms, where not the model's
+};
+
 struct ModelConfig {
   std::string architecture;  // "LlamaForCausalLM"; GGUF: "llama"
   std::uint32_t n_layers = 0, d_model = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0;
@@ -64,6 +74,7 @@ struct ModelConfig {
 
   std::vector<std::uint32_t> windows;  // [n_layers] keys a query sees, itself included; 0 = all
 
+  LatentConfig latent;
   MixtureConfig mixture;  // where some layers have one; d_ffn is then that of the others
 
   // Set by the family: which parts its blocks have (pc_layer, pc_model_desc).
@@ -103,6 +114,10 @@ struct ModelConfig {
   bool has_states(std::uint32_t layer) const {
     return states_of.empty() || states_of[layer] == layer;
   }
+
+  // All heads' keys and values are one latent, behind the part that is rotated; `scale` of scores
+  // besides the square root of a head's own dimensions.
+  void set_latent(const LatentConfig& parts, double scale);
 
   void set_qkv_bias(bool present) { q_bias = k_bias = v_bias = present; }
 };

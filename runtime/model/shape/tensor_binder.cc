@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 
+#include "simd/kernels.h"
 #include "simd/types.h"
 
 namespace pc {
@@ -139,12 +140,24 @@ Result<pc_tensor> TensorBinder::transposed(const std::string& name, std::uint32_
     return error(Code::kUnsupported,
                  folder_ + ": tensor \"" + name + "\" is stored transposed in quantised blocks");
   }
+  return turned(stored);
+}
+
+pc_tensor TensorBinder::turned(const pc_tensor& matrix) {
+  const std::size_t n = std::size_t{matrix.rows} * matrix.cols;
+  auto type = static_cast<simd::Type>(matrix.dtype);
+  const auto* from = static_cast<const std::byte*>(matrix.data);
+  AlignedBuffer<float> wide(simd::is_quantised(type) ? n : 0);
+  if (simd::is_quantised(type)) {
+    simd::selected_or_scalar_kernels().to_f32(from, type, n, wide.data());
+    from = reinterpret_cast<const std::byte*>(wide.data());
+    type = simd::Type::kF32;
+  }
   const std::size_t size = simd::bytes_of(type, 1);
-  std::byte* copy = new_copy(std::size_t{rows} * cols * size);
-  const auto* from = static_cast<const std::byte*>(stored.data);
-  size == 4 ? transpose<std::uint32_t>(from, rows, cols, copy)
-            : transpose<std::uint16_t>(from, rows, cols, copy);
-  return pc_tensor{copy, stored.dtype, rows, cols};
+  std::byte* copy = new_copy(n * size);
+  size == 4 ? transpose<std::uint32_t>(from, matrix.cols, matrix.rows, copy)
+            : transpose<std::uint16_t>(from, matrix.cols, matrix.rows, copy);
+  return {copy, static_cast<std::uint32_t>(type), matrix.cols, matrix.rows};
 }
 
 Result<pc_tensor> TensorBinder::ungrouped(const pc_tensor& fused, std::uint32_t n_groups,

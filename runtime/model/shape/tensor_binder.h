@@ -48,6 +48,9 @@ class TensorBinder {
   // Errors also: kUnsupported for a quantised one, whose blocks cannot be turned.
   Result<pc_tensor> transposed(const std::string& name, std::uint32_t rows, std::uint32_t cols);
 
+  // A copy of a matrix that was taken, [columns, rows] of it; of one in quantised blocks, as f32.
+  pc_tensor turned(const pc_tensor& matrix);
+
   // A copy of [n_groups * (group + 2) * height, cols], whose rows come by group
   // ("group" queries, a key and a value, `height` rows each), with all queries
   // first, then all keys, then all values.

@@ -91,8 +91,8 @@ constexpr std::string_view kDeepseekLlm =
   {"type":"Digits","individual_digits":true},
   {"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]}})";
 
-// Words may begin with a sign of ASCII; DeepSeek 3's, too.
-constexpr std::string_view kHunYuan =
+// Words may begin with a sign of ASCII; HunYuan's, too.
+constexpr std::string_view kDeepseekV3 =
     R"({"pre_tokenizer":{"type":"Sequence","pretokenizers":[
   {"type":"Split","behavior":"Isolated","pattern":{"Regex":"\\p{N}{1,3}"}},
   {"type":"Split","behavior":"Isolated","pattern":{"Regex":"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}},
@@ -110,12 +110,13 @@ constexpr GgufPretokenizer kTable[] = {
     {"deepseek-coder", kDeepseekCoder},
     {"deepseek-llm", kDeepseekLlm},
     {"deepseek-r1-qwen", kQwen2},
+    {"deepseek-v3", kDeepseekV3},
     {"exaone4", kGpt2},
     {"falcon", kFalcon},
     {"glm4", kLlama3, true},
     {"gpt-2", kGpt2},
     {"gpt-4o", kGpt4o},
-    {"hunyuan-dense", kHunYuan},
+    {"hunyuan-dense", kDeepseekV3},
     {"llama-bpe", kLlama3, true, true},
     {"llama-v3", kLlama3, true, true},
     {"llama3", kLlama3, true, true},

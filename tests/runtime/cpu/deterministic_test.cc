@@ -158,8 +158,10 @@ TEST_CASE("a timeline's logits do not depend on what is computed beside it, nor 
   for (int round = 0; round < 24; ++round) {
     TinyShape shape = TinyShape::random(random);
     shape.n_heads = 4;
-    shape.n_kv_heads = 2;
-    shape.head_dim = shape.rope_dims = round % 2 ? 16 : 8;
+    if (shape.latent == 0) {
+      shape.n_kv_heads = 2;
+      shape.head_dim = shape.rope_dims = round % 2 ? 16 : 8;
+    }
     shape.window = round % 3 ? 0 : 40;
     shape.dtype = round % 4 < 2 ? PC_DTYPE_F32 : PC_DTYPE_BF16;
     const KvType type = types[round % 3];
@@ -179,7 +181,7 @@ TEST_CASE(
   Random random(78);
   for (int round = 0; round < 24; ++round) {
     TinyShape shape = TinyShape::random(random);
-    shape.head_dim = shape.rope_dims = 16;
+    if (shape.latent == 0) shape.head_dim = shape.rope_dims = 16;
     shape.positions = 0;
     const TinyModel model(950 + static_cast<std::uint64_t>(round), shape);
     INFO("round " << round);

@@ -51,7 +51,7 @@ struct Large {
 constexpr std::size_t kTensors = 27;
 constexpr std::size_t kNumbersEnd = kTensors * sizeof(pc_tensor) + 9 * sizeof(std::uint32_t);
 static_assert(offsetof(pc_layer, n_heads) == kTensors * sizeof(pc_tensor));
-static_assert(offsetof(pc_layer, mixture) == kNumbersEnd + sizeof(std::uint32_t));
+static_assert(offsetof(pc_layer, latent) == kNumbersEnd + sizeof(std::uint32_t));
 
 // A description whose fields can be changed without leaving its memory. The
 // digest asks of a tensor only whether it is there.
@@ -172,6 +172,31 @@ TEST_CASE("the weights' digest sees every field of a layer") {
   const Digest of_another = d.weights();
   d.layers[1].states = 1;
   CHECK(d.weights() != of_another);
+}
+
+TEST_CASE("the weights' digest sees every field of latent attention, where there is one") {
+  Described d;
+  std::set<Digest> seen = {d.weights()};
+  const auto is_new = [&] { return seen.insert(d.weights()).second; };
+  pc_latent& latent = d.layers[1].latent;
+  std::vector<pc_tensor> up(2 * Described::kHeads + 1);
+  latent.k_up = up.data();
+  latent.v_up = up.data() + Described::kHeads;
+  latent.norm = Described::tensor(4);
+  CHECK_FALSE(is_new());
+  latent.dims = 8;
+  CHECK(is_new());
+  latent.norm_eps = 1e-6f;
+  CHECK(is_new());
+  using L = pc_latent;
+  for (const auto field : {&L::norm, &L::q_down, &L::q_norm}) {
+    latent.*field = Described::tensor(7);
+    CHECK(is_new());
+  }
+  for (pc_tensor& matrix : up) {
+    matrix.rows += 1;
+    CHECK(is_new() == (&matrix != &up.back()));  // the last is no head's
+  }
 }
 
 TEST_CASE("the weights' digest sees every field of a mixture, where there is one") {

@@ -128,6 +128,46 @@ TEST_CASE("HunYuan: what its mixtures have is refused, alpha is in range") {
   for (const char* none : {"0", "-1", "1e300"}) refused(scaled(none), Code::kUnsupported, "alpha");
 }
 
+TEST_CASE("DeepSeek: parts of heads, which layers mix, and what is refused") {
+  const std::string parts =
+      R"("kv_lora_rank":32,"qk_rope_head_dim":8,"qk_nope_head_dim":12,"v_head_dim":10,)"
+      R"("n_routed_experts":6,"num_experts_per_tok":2,"moe_intermediate_size":8)";
+  const auto v2 = [&](const std::string& more) {
+    return config_of("DeepseekV2ForCausalLM", parts + more);
+  };
+  const auto plain = v2(R"(,"q_lora_rank":null,"n_shared_experts":2,"first_k_dense_replace":1)");
+  REQUIRE(plain.ok());
+  CHECK(plain->latent.q_rank == 0);
+  CHECK(plain->n_kv_heads == 1);
+  CHECK(plain->head_dim == 40);
+  CHECK(plain->mixture.layers == std::vector<bool>{false, true, true, true});
+  CHECK(plain->mixture.d_shared == 16);
+  CHECK(*plain->attn_scale == Approx(1 / std::sqrt(20.0)));
+  CHECK(compute_rope(plain->ropes[0], 40, 1024)->dims == 8);
+  const auto grouped = R"(,"n_group":3,"topk_group":2,"topk_method":)";
+  CHECK(v2(grouped + std::string(R"("greedy")"))->mixture.n_groups == 1);
+  CHECK(v2(grouped + std::string(R"("group_limited_greedy")"))->mixture.n_groups == 3);
+  refused(v2(grouped + std::string(R"("noaux_tc")")), Code::kUnsupported, "noaux_tc");
+  refused(v2(R"(,"attention_bias":true)"), Code::kUnsupported, "attention_bias");
+  refused(v2(R"(,"norm_topk_prob":true)"), Code::kUnsupported, "norm_topk_prob");
+  refused(v2(R"(,"moe_layer_freq":2)"), Code::kUnsupported, "moe_layer_freq");
+  refused(v2(R"(,"q_lora_rank":0)"), Code::kCorrupt, "q_lora_rank");
+  refused(config_of("DeepseekV3ForCausalLM"), Code::kCorrupt, "kv_lora_rank");
+  ModelConfig many = plain.value();
+  many.n_heads = 1 << 20;
+  refused(check_shape("m", many), Code::kUnsupported, "heads times");
+
+  const auto lite = [&](const std::string& more) {
+    return config_of("Glm4MoeLiteForCausalLM", parts + more);
+  };
+  CHECK(lite("")->mixture.layers == std::vector<bool>{false, true, true, true});
+  CHECK(lite(R"(,"mlp_layer_types":["dense","dense","sparse","dense"])")->mixture.layers ==
+        std::vector<bool>{false, false, true, false});
+  refused(lite(R"(,"mlp_layer_types":["dense","other","sparse","dense"])"), Code::kUnsupported,
+          "other");
+  refused(lite(R"(,"mlp_layer_types":["dense"])"), Code::kCorrupt, "4 layers");
+}
+
 TEST_CASE("Gemma 4's layers, in both dialects") {
   const std::string kinds =
       R"("num_key_value_heads":2,"head_dim":16,"sliding_window":8,"hidden_size_per_layer_input":0,)"

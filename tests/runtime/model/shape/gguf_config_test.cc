@@ -230,3 +230,52 @@ TEST_CASE("YaRN's factors") {
   refused(yarn([](GgufBytes& b) { b.value("qwen3.rope.scaling.yarn_ext_factor", 0.5f); }),
           "qwen3.rope.scaling.yarn_ext_factor");
 }
+
+TEST_CASE("latent attention, as it is written today and as it was before") {
+  const auto deepseek = [](bool today, const std::function<void(GgufBytes&)>& add) {
+    return config_of("deepseek2", [&](GgufBytes& b) {
+      const auto number = [&](const char* key, std::uint32_t n) {
+        b.value<std::uint32_t>(std::string("deepseek2.") + key, n);
+      };
+      number("attention.kv_lora_rank", 32);
+      number("rope.dimension_count", 8);
+      number("attention.head_count_kv", today ? 1 : 4);
+      number("attention.key_length", today ? 40 : 20);
+      number("attention.value_length", today ? 32 : 10);
+      if (today) number("attention.key_length_mla", 20);
+      if (today) number("attention.value_length_mla", 10);
+      add(b);
+    });
+  };
+  const auto nothing = [](GgufBytes&) {};
+  for (const bool today : {true, false}) {
+    const auto config = deepseek(today, nothing);
+    REQUIRE(config.ok());
+    CHECK(config->latent.dims == 32);
+    CHECK(config->latent.rotary == 8);
+    CHECK(config->latent.nope == 12);
+    CHECK(config->latent.value == 10);
+    CHECK(config->latent.q_rank == 0);
+    CHECK(config->n_kv_heads == 1);
+    CHECK(config->head_dim == 40);
+    CHECK(compute_rope(config->ropes[0], 40, 1024)->dims == 8);
+    CHECK(*config->attn_scale == Approx(1 / std::sqrt(20.0)));
+  }
+  const auto yarn = [&](const char* key, float value) {
+    return deepseek(true, [&](GgufBytes& b) {
+      b.string("deepseek2.rope.scaling.type", "yarn");
+      b.value<float>("deepseek2.rope.scaling.factor", 40.0f);
+      b.value<float>(std::string("deepseek2.") + key, value);
+    });
+  };
+  const auto scaled = yarn("rope.scaling.yarn_log_multiplier", 0.0707f);
+  REQUIRE(scaled.ok());
+  const double mscale = 1 + 0.0707 * std::log(40.0);
+  CHECK(*scaled->attn_scale == Approx(mscale * mscale / std::sqrt(20.0)));
+  CHECK(*scaled->ropes[0].attention_factor == 1);
+  refused(yarn("rope.scaling.attn_factor", 2), "attn_factor");
+  refused(yarn("attention.temperature_scale", 0.1f), "temperature_scale");
+  const auto usual = config_of("deepseek2");
+  REQUIRE_FALSE(usual.ok());
+  CHECK_THAT(usual.error().message, Catch::Contains("kv_lora_rank"));
+}

@@ -254,7 +254,7 @@ TEST_CASE("an unknown architecture is named, with its reason and what there is")
   refused(config_of("DbrxForCausalLM"), Code::kUnsupported, "experts");
   refused(config_of("PhiMoEForCausalLM"), Code::kUnsupported, "experts");
   refused(config_of("T5ForConditionalGeneration"), Code::kUnsupported, "encoder");
-  refused(config_of("DeepseekV3ForCausalLM"), Code::kUnsupported, "latent attention");
+  refused(config_of("DeepseekV32ForCausalLM"), Code::kUnsupported, "sparse attention");
   refused(config_of("NewForCausalLM"), Code::kUnsupported,
           "\"NewForCausalLM\" is not supported; supported are");
   refused(configure(JsonDocument::parse(R"({"architectures":[]})", "c")->root()),
@@ -281,8 +281,7 @@ TEST_CASE("architectures that cannot be computed are refused by name with the re
       {"GraniteMoeHybridForCausalLM", "granitehybrid", "recurrent state"},
       {"NemotronHForCausalLM", "nemotron_h", "recurrent state"},
       {"JambaForCausalLM", "jamba", "recurrent state"},
-      {"DeepseekV2ForCausalLM", "deepseek2", "latent attention"},
-      {"DeepseekV3ForCausalLM", "", "latent attention"},
+      {"KimiVLForConditionalGeneration", "", "latent attention"},
       {"MiniCPM3ForCausalLM", "minicpm3", "latent attention"},
       {"GptOssForCausalLM", "", "GGUF files alone"},
       {"Qwen3VLMoeForConditionalGeneration", "", "GGUF files alone"},
