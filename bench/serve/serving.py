@@ -67,6 +67,17 @@ class Server:
     def descriptors(self):
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
+    def wait_until_encoded(self):
+        """As long as it encodes what it was sent, while nobody waits for it."""
+        deadline = time.monotonic() + PATIENCE
+        while time.monotonic() < deadline:
+            connection = connect(self.url)
+            connection.request("GET", "/metrics")
+            page = connection.getresponse().read().decode()
+            if float(page.split("\npromptcache_modules_waiting ")[1].split()[0]) == 0:
+                return
+            time.sleep(0.05)
+
     def cpu_s(self):
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -7,7 +7,7 @@
 
 Each question is asked of a server with the tools that it is published with, greedily: with
 prompt_cache's mode off first, which is a full prefill, then as the other ways say: a mode, and behind
-a + a repair. A call is right where its tool is, and each argument is one that is accepted; and no
+a + a repair. Tools were encoded before, for a conversation that has them in the reverse order. A call is right where its tool is, and each argument is one that is accepted; and no
 other call beside it. Printed: right calls and right tools in per cent, differences from the first way
 with 95 % intervals, McNemar's exact p, and times to the first token over it (median).
 
@@ -116,7 +116,7 @@ def row_of(question, way, answer):
             "first_token_ms": cache["first_token_ms"]}
 
 
-def measure(url, questions, ways, results):
+def measure(server, questions, ways, results):
     rows = {}
     if results and results.exists():
         for line in results.read_text().splitlines():
@@ -127,8 +127,11 @@ def measure(url, questions, ways, results):
             if (question.key, way) in rows:
                 continue
             if way != "off":
-                ask(url, question.body(way) | {"max_tokens": 1})  # its tools are encoded now
-            row = rows[question.key, way] = row_of(question, way, ask(url, question.body(way)))
+                # In another order, so that what is kept of this conversation is not the beginning.
+                body = question.body(way)
+                ask(server.url, body | {"tools": body["tools"][::-1], "max_tokens": 1})
+                server.wait_until_encoded()
+            row = rows[question.key, way] = row_of(question, way, ask(server.url, question.body(way)))
             if results:
                 with results.open("a") as file:
                     file.write(json.dumps(row) + "\n")
@@ -165,7 +168,7 @@ def main():
     questions = read(a.data, a.set, a.least_tools, a.n)
     server = Server(a.command, a.model, a.threads, "--prepare", "off")
     try:
-        rows = measure(server.url, questions, a.ways, a.results)
+        rows = measure(server, questions, a.ways, a.results)
     finally:
         server.close()
     n_tools = statistics.median(len(q.tools) for q in questions)

@@ -9,7 +9,7 @@ A house's thirty tools (about 5,400 tokens), a system message and a short questi
   again    the same tools, another question
   changed  two tools in each other's places, another one behind them all
 
-with prompt_cache's mode tools and prefix, and the last with off, each mode by a server with a store
+each once the server has encoded what came before, while nobody waits, with prompt_cache's mode tools and prefix, and the last with off, each mode by a server with a store
 of its own; they take turns, and each repetition has tools that were never seen. Time from the
 request to the first event of the stream that has text; and the processor time that the server took
 from the request to the end of the answer, which says more where others use the machine. --peer: another server of OpenAI's protocol takes part, such as
@@ -50,6 +50,8 @@ def measure(urls, servers, repeat, number):
                 mode = {} if way == "peer" else {"prompt_cache": {"mode": way, "repair": "none"}}
                 before = servers[way].cpu_s() if way in servers else 0
                 answer = Streamed(urls[way], bodies[step] | mode)
+                if way in servers:
+                    servers[way].wait_until_encoded()
                 answer.cpu_s = servers[way].cpu_s() - before if way in servers else None
                 runs[way][step].append(answer)
     return runs

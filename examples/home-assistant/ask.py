@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Asks a house twice, with the tools that a home automation offers a model: the second time two of
-them have changed places and one is new. Prints for each how long the answer took to begin, how many
+them have changed places and one is new, once the server has encoded the first ones. Prints for each how long the answer took to begin, how many
 tokens of the prompt came from the store, and how many of its modules were encoded for it.
 
     ask.py [--url URL] [--key KEY] [--mode MODE] [--first N] [QUESTION]
@@ -8,11 +8,13 @@ tokens of the prompt came from the store, and how many of its modules were encod
 import argparse
 import json
 import pathlib
+import re
 import time
 import urllib.error
 import urllib.request
 
 HERE = pathlib.Path(__file__).resolve().parent
+PATIENCE = 120  # seconds
 SYSTEM = "You look after a house. Call a function where one helps, and answer in one sentence."
 
 
@@ -36,6 +38,18 @@ def ask(arguments, tools):
                 text += choice["delta"].get("content") or ""
                 calls += [call["function"]["name"] for call in choice["delta"].get("tool_calls", [])]
     return text, calls, began, last
+
+
+def wait_until_encoded(url):
+    """As long as the server encodes what it was sent, while nobody waits for it."""
+    page = f"{url.removesuffix('/v1')}/metrics"
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        with urllib.request.urlopen(page) as response:
+            waiting = re.search(r"^promptcache_modules_waiting (\d+)", response.read().decode(), re.MULTILINE)
+        if not waiting or int(waiting[1]) == 0:
+            return
+        time.sleep(0.1)
 
 
 def row(title, answer):
@@ -62,6 +76,7 @@ def main():
     changed = [tools[1], tools[0], *tools[2:], new]
     try:
         row(f"{len(tools)} tools", ask(arguments, tools))
+        wait_until_encoded(arguments.url)
         row("2 swapped, 1 added", ask(arguments, changed))
     except urllib.error.HTTPError as error:
         parser.exit(1, f"ask.py: the server answers {error.code}: {error.read().decode()}\n")

@@ -95,8 +95,9 @@ void filter(const Layout& layout, const FlatPrompt& flat, const std::vector<Turn
 // The jobs with attend=prefix, slots or self.
 class ModuleContexts {
  public:
-  ModuleContexts(const Layout& layout, const FlatPrompt& flat, const std::vector<TurnTokens>& turns)
-      : layout_(layout), flat_(flat), turns_(turns) {}
+  ModuleContexts(const Layout& layout, const FlatPrompt& flat, const std::vector<TurnTokens>& turns,
+                 const std::vector<std::uint32_t>& slots)
+      : layout_(layout), flat_(flat), turns_(turns), slots_(slots) {}
 
   std::vector<JobSpec> plan();
 
@@ -104,7 +105,7 @@ class ModuleContexts {
   // One module that is open at this place of the prompt.
   struct Frame {
     std::uint32_t module = kRoot;
-    std::uint32_t slot = 0;      // so many modules stand before it, beside it
+    std::uint32_t slot = 0;      // so many stand-ins stand before it
     std::uint32_t n_inside = 0;  // that were opened in it so far
     std::vector<JobStep> own;    // its own text so far
     std::uint32_t turn = kNone;  // of the prompt, opened directly in it
@@ -121,6 +122,7 @@ class ModuleContexts {
   const Layout& layout_;
   const FlatPrompt& flat_;
   const std::vector<TurnTokens>& turns_;
+  const std::vector<std::uint32_t>& slots_;
   std::vector<Frame> frames_;
   std::vector<JobSpec> jobs_;
 };
@@ -173,6 +175,7 @@ void ModuleContexts::open_module(std::uint32_t module) {
   frame.module = module;
   frame.spec.subject = module;
   frame.slot = frames_.back().n_inside++;
+  if (frames_.size() == 1 && !slots_.empty()) frame.slot = slots_[frame.slot];
   if (sees_prefix(layout_.attend) && layout_.modules[module].stored()) {
     Steps steps(layout_, frame.spec);
     for (const Frame& around : frames_) {
@@ -271,10 +274,11 @@ std::vector<JobSpec> schema_jobs(const Layout& layout, const FlatPrompt& flat) {
 }  // namespace
 
 std::vector<JobSpec> module_jobs(const Layout& layout, const FlatPrompt& flat,
-                                 const std::vector<TurnTokens>& turns) {
+                                 const std::vector<TurnTokens>& turns,
+                                 const std::vector<std::uint32_t>& slots) {
   std::vector<JobSpec> jobs = layout.attend == Attend::kSchema
                                   ? schema_jobs(layout, flat)
-                                  : ModuleContexts(layout, flat, turns).plan();
+                                  : ModuleContexts(layout, flat, turns, slots).plan();
   std::sort(jobs.begin(), jobs.end(),
             [](const JobSpec& a, const JobSpec& b) { return a.subject < b.subject; });
   return jobs;

@@ -5,7 +5,7 @@
 // A module sees the text that is always before it, that is its ancestors' own
 // (attend=prefix), and the opening of the prompt's turn that it stands in; with
 // attend=slots also, in front of its own text and of each ancestor's, as many
-// stand-ins as modules stand before that one beside it. The
+// stand-ins as modules stand before that one beside it, or as slot_choice.h says. The
 // anonymous text sees itself; a scaffold the anonymous text and its modules as
 // they stand in the prompt, with the ends of the prompt's turns that hold them.
 //
@@ -54,9 +54,11 @@ struct JobSpec {
 // One job for each stored module of the prompt and for the anonymous text, in
 // order of the modules' places in the schema. `turns`: one for each of
 // flat.turns; those of the schema's own turns are not read. flat may be the schema by itself: then
-// no module stands before another.
+// no module stands before another. slots: {}, or so many stand-ins stand before each module that
+// stands directly in the schema, in the prompt's order, instead of as many as modules do.
 std::vector<JobSpec> module_jobs(const Layout& layout, const FlatPrompt& flat,
-                                 const std::vector<TurnTokens>& turns);
+                                 const std::vector<TurnTokens>& turns,
+                                 const std::vector<std::uint32_t>& slots = {});
 
 // The job of a scaffold all of whose modules are in the prompt. No steps where
 // they have no text of their own.

@@ -158,13 +158,13 @@ void remark_placement(const Plan& plan, std::vector<std::string>& remarks) {
 }  // namespace
 
 Result<Plan> resolve(const Prompt& prompt, const Layout& layout, const TextEncoder& encoder,
-                     AreTogether are_together) {
+                     const StoredStates& stored) {
   PC_TRY(const Binding binding, bind(prompt, layout, encoder));
   PC_TRY(FlatPrompt flat, flatten(layout, binding));
   PC_TRY(const TurnTexts texts, read_turns(prompt, layout, encoder, flat));
   PC_TRY(const std::vector<TurnTokens> turns, turn_tokens(flat, texts, encoder));
   PC_CHECK_OK(check_cost(prompt, layout, flat, turns));
-  Sources sources = choose_sources(layout, binding, flat, turns, are_together);
+  Sources sources = choose_sources(layout, binding, flat, turns, stored);
 
   const auto place = layout.positions == Positions::kCompact ? place_compact : place_at_schema;
   const auto write = [&](bool may_open) -> Result<std::vector<Step>> {

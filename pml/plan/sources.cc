@@ -60,18 +60,21 @@ bool is_written(const Layout& layout, const Binding& binding,
 }  // namespace
 
 Sources choose_sources(const Layout& layout, const Binding& binding, const FlatPrompt& flat,
-                       const std::vector<TurnTokens>& turns, AreTogether are_together) {
+                       const std::vector<TurnTokens>& turns, const StoredStates& stored) {
   Sources sources;
   sources.of_piece.resize(layout.pieces.size());
   const std::vector<std::uint32_t> scaffolds = serving_scaffolds(layout, binding);
-  if (are_together && !is_written(layout, binding, scaffolds)) {
+  if (stored.together && !is_written(layout, binding, scaffolds)) {
     JobSpec together = together_job(layout, flat, turns);
-    if (!together.steps.empty() && are_together(together))
+    if (!together.steps.empty() && stored.together(together))
       claim(layout, std::move(together), sources);
   }
   for (const std::uint32_t i : scaffolds)
     claim(layout, scaffold_job(layout, flat, turns, i), sources);
-  for (JobSpec& job : module_jobs(layout, flat, turns)) claim(layout, std::move(job), sources);
+  std::vector<JobSpec> jobs = stored.in_slot
+                                  ? jobs_in_slots_found(layout, flat, turns, stored.in_slot)
+                                  : module_jobs(layout, flat, turns);
+  for (JobSpec& job : jobs) claim(layout, std::move(job), sources);
   return sources;
 }
 

@@ -13,6 +13,7 @@
 #include "pml/layout/encode_plan.h"
 #include "pml/layout/flat_prompt.h"
 #include "pml/layout/layout.h"
+#include "pml/layout/slot_choice.h"
 
 namespace pc::pml {
 
@@ -28,14 +29,17 @@ struct Sources {
   std::vector<Source> of_piece;  // [pieces]
 };
 
-// Are these modules, all that a prompt imports, encoded together? Asked at most once a plan.
-using AreTogether = FunctionRef<bool(const JobSpec& together)>;
+// What a plan asks of states that are there; none: it does as if there were none.
+struct StoredStates {
+  IsStored together = {};  // of all modules that the prompt imports; asked at most once
+  IsStored in_slot = {};   // of one (slot_choice.h)
+};
 
 // Where all of them are encoded together, that serves; it is not asked for where a scaffold lists
 // all. A scaffold serves when all its modules are
 // imported and no larger one has taken any of them; of equal ones the first written serves. The
 // always-present text that it keeps is its own unless a scaffold before it has claimed it.
 Sources choose_sources(const Layout& layout, const Binding& binding, const FlatPrompt& flat,
-                       const std::vector<TurnTokens>& turns, AreTogether are_together = {});
+                       const std::vector<TurnTokens>& turns, const StoredStates& stored = {});
 
 }  // namespace pc::pml

@@ -1,6 +1,7 @@
 #include "runtime/prompt/written_chat.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -8,6 +9,7 @@
 #include "pml/turns/chat_pieces.h"
 #include "runtime/chat/whole/format_chat.h"
 #include "runtime/chat/whole/whole_chat.h"
+#include "runtime/prompt/stand_in_tools.h"
 #include "runtime/scheduler/stopwatch.h"
 #include "runtime/schema/chat_stand_ins.h"
 
@@ -100,48 +102,62 @@ Result<std::shared_ptr<const WrittenChat>> WrittenChat::write(
   PC_TRY(written->repair_, pml::parse_repair(chat.repair));
   PC_TRY(written->text_, text_of(*engine, chat));
   written->bos_ = bos_bytes(*engine, written->text_);
+  written->has_tools_alone_ = has_tools_alone(chat);
   written->engine_ = std::move(engine);
   written->name_space_ = std::move(name_space);
   written->write_us_ = watch.microseconds();
   return std::shared_ptr<const WrittenChat>(written);
 }
 
-// What stand-ins may take of the window: a part of it, and no more than the conversation leaves,
-// whose beginning stands in front of them and whose modules stand behind.
-std::size_t WrittenChat::room_for_stand_ins() const {
-  constexpr std::size_t kShare = 4;
-  const std::size_t window = engine_->context_tokens();
-  std::size_t n_bytes = 0, n_tokens = 0;
-  for (const ChatSpan& span : text_.spans) n_bytes += span.text.size();
-  // A token stands for a byte at least, so that short conversations need not be counted.
-  if (n_bytes + window / kShare <= window) return window / kShare;
-  for (const ChatSpan& span : text_.spans) {
+// What the pass that encodes the conversation's longest module leaves of the window: it has the
+// text in front of all modules, the stand-ins and the module.
+std::size_t WrittenChat::room_left() const {
+  const auto n_tokens = [this](const ChatSpan& span) {
     const auto tokens = engine_->text_encoder().text(span.text);
-    n_tokens += tokens.ok() ? tokens->size() : span.text.size();
+    return tokens.ok() ? tokens->size() : span.text.size();
+  };
+  std::map<std::uint32_t, std::size_t> modules;  // tokens of each
+  std::size_t front = 0, longest = 0;
+  for (const ChatSpan& span : text_.spans) {
+    if (span.module == ChatSpan::kNoModule) {
+      if (modules.empty()) front += n_tokens(span);
+      continue;
+    }
+    std::size_t& n = modules[span.module];
+    longest = std::max(longest, n += n_tokens(span));
   }
-  return std::min(window / kShare, window - std::min(window, n_tokens));
+  const std::size_t window = engine_->context_tokens();
+  return window - std::min(window, front + longest);
 }
 
-// Those of other conversations, as many as the modules have slots behind the first, as far as there
-// is room. A text that is too long for it leaves its place to the next.
+// Those of other conversations, or, of tools, such as nobody has.
+std::vector<std::string> WrittenChat::known_stand_ins() const {
+  if (has_tools_alone_) return stand_in_tools(*engine_);
+  ModuleIdentity of = engine_->base_identity();
+  if (name_space_) of.name_space = *name_space_;
+  return recall_stand_ins(chat_stand_ins_key(of), engine_->store()->options().dir);
+}
+
+// All conversations have the same ones in mind, what fits a part of the window, and of those the
+// first for which this one leaves room: so that a slot's states are the same in all, and those of
+// conversations with more modules serve here.
 std::vector<std::string> WrittenChat::stand_ins_for(const pml::Schema& schema) const {
+  constexpr std::size_t kShare = 4;
   std::vector<std::string> mine, chosen;
   for (const pml::SchemaNode& node : schema.children)
     if (node.kind == pml::SchemaNode::Kind::kModule) mine.push_back(text_in(node));
   if (mine.size() < 2 || !engine_->store() || !engine_->model().relocates()) return chosen;
-  ModuleIdentity of = engine_->base_identity();
-  if (name_space_) of.name_space = *name_space_;
-  std::vector<std::string> others =
-      recall_stand_ins(chat_stand_ins_key(of), engine_->store()->options().dir);
+  std::vector<std::string> others = known_stand_ins();
   if (others.empty()) return chosen;
   for (std::string& text : mine) text = as_spelled(*engine_, text);
-  std::size_t room = room_for_stand_ins();
+  std::size_t share = engine_->context_tokens() / kShare, room = room_left();
   for (std::string& text : others) {
-    const auto says_it = [&](const std::string& module) { return is_record_of(module, text); };
-    if (chosen.size() + 1 == mine.size()) break;
-    if (std::ranges::any_of(mine, says_it)) continue;
     const auto tokens = engine_->text_encoder().text(text);
-    if (!tokens.ok() || tokens->size() > room) continue;
+    if (!tokens.ok() || tokens->size() > share) continue;
+    share -= tokens->size();
+    const auto says_it = [&](const std::string& module) { return is_record_of(module, text); };
+    if (std::ranges::any_of(mine, says_it)) continue;
+    if (tokens->size() > room) break;
     room -= tokens->size();
     chosen.push_back(std::move(text));
   }
@@ -164,7 +180,8 @@ Result<std::shared_ptr<const LoadedPrompt>> WrittenChat::prompt(ChatModules modu
       schema.stand_ins.push_back({{}, std::move(text)});
     if (!schema.stand_ins.empty()) schema.attend = pml::Attend::kSlots;
   }
-  PC_TRY(auto loaded, LoadedSchema::of(engine_, std::move(schema), name_space_, in_slots));
+  const bool offers = in_slots && !has_tools_alone_;
+  PC_TRY(auto loaded, LoadedSchema::of(engine_, std::move(schema), name_space_, offers));
   return LoadedPrompt::of_chat(std::move(loaded), std::move(prompt), std::move(remarks),
                                write_us_ + watch.microseconds());
 }

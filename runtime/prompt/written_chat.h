@@ -45,19 +45,22 @@ class WrittenChat {
   std::string text() const { return text_.text(); }
   // in_slots: modules are encoded behind documents of earlier conversations that stand in for those
   // that they have not seen (runtime/schema/chat_stand_ins.h), where there are some yet and the
-  // model can; and they become such documents.
+  // model can; and they become such documents. Where all modules are tools, tools that nobody has
+  // stand in (stand_in_tools.h).
   Result<std::shared_ptr<const LoadedPrompt>> prompt(ChatModules modules,
                                                      bool in_slots = false) const;
 
  private:
   WrittenChat() = default;
-  std::size_t room_for_stand_ins() const;  // in tokens
+  std::size_t room_left() const;  // in tokens
+  std::vector<std::string> known_stand_ins() const;
   std::vector<std::string> stand_ins_for(const pml::Schema& schema) const;
 
   std::shared_ptr<const Engine> engine_;
   std::optional<std::string> name_space_;
   ChatText text_;        // as the template writes it
   std::size_t bos_ = 0;  // bytes of it that spell the BOS in front, which every prompt has anyway
+  bool has_tools_alone_ = false;
   pml::Repair repair_;
   std::uint64_t write_us_ = 0;
 };

@@ -180,14 +180,16 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::load(
 }
 
 Result<pml::Plan> LoadedSchema::plan(const pml::Prompt& prompt, Together together) {
-  const auto are_together = [&](const pml::JobSpec& all) {
+  const auto is_stored = [&](const pml::JobSpec& job) {
     bool is_held = false;
-    return together == Together::kAlways || peek(*known_.look_at(all), &is_held);
+    return bool{peek(*known_.look_at(job), &is_held)};
   };
-  const bool asks =
-      together == Together::kAlways || (together == Together::kWhereFound && engine_->store());
-  PC_TRY(pml::Plan plan, pml::resolve(prompt, layout_, text_encoder_,
-                                      asks ? pml::AreTogether(are_together) : pml::AreTogether()));
+  const auto always = [](const pml::JobSpec&) { return true; };
+  pml::StoredStates stored;
+  if (engine_->store()) stored.in_slot = is_stored;
+  if (engine_->store() && together == Together::kWhereFound) stored.together = is_stored;
+  if (together == Together::kAlways) stored.together = always;
+  PC_TRY(pml::Plan plan, pml::resolve(prompt, layout_, text_encoder_, stored));
   PC_CHECK_OK(pml::check_plan(layout_, plan));
   if (plan.shift > 0 && !engine_->model().relocates()) {
     return Error{

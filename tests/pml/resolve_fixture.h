@@ -33,8 +33,9 @@ struct ResolveFixture {
   }
   Result<Plan> try_resolve(const std::string& content) const {
     const Prompt prompt = must(parse_prompt("<prompt schema='s'>" + content + "</prompt>"));
-    return are_together ? resolve(prompt, layout, encoder, are_together)
-                        : resolve(prompt, layout, encoder);
+    StoredStates stored;
+    if (are_together) stored.together = are_together;
+    return resolve(prompt, layout, encoder, stored);
   }
   Plan plan(const std::string& content) const {
     Plan plan = must(try_resolve(content));

@@ -362,8 +362,10 @@ TEST_CASE("modules together have seen the prefill, as far as no text of the prom
     for (const auto& scaffold : c.pml.scaffolds) {
       for (const std::string& prompt : prompts_of(scaffold)) {
         INFO("seed " << seed << "\n" << c.pml.schema() << "\n" << prompt);
-        const auto plan = resolve(must(parse_prompt(prompt)), bare, c.encoder,
-                                  [](const JobSpec&) { return true; });
+        const auto always = [](const JobSpec&) { return true; };
+        StoredStates stored;
+        stored.together = always;
+        const auto plan = resolve(must(parse_prompt(prompt)), bare, c.encoder, stored);
         if (!plan.ok()) continue;
         must(check_plan(bare, *plan));
         const auto moved = [](const PlanRun& run) { return run.moved; };

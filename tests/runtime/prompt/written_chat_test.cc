@@ -324,9 +324,11 @@ TEST_CASE("in slots, documents of other conversations stand in for those that ar
   CHECK(others->schema->layout().attend == pml::Attend::kSlots);
   CHECK(n_encoded(others) == 3);
   CHECK(n_encoded(in_slots(engine, {"D", "E", "F"})) == 0);
-  CHECK(n_encoded(in_slots(engine, {"D", "F"})) == 1);  // in its new place
+  // In another order and company each is found in the slot in which it is.
+  CHECK(slots_of(*in_slots(engine, {"F", "D"})) == Slots{2, 0});
+  CHECK(slots_of(*in_slots(engine, {"F", "G", "E"})) == Slots{2, 0, 1});
   // One that is among them is left out, and so the next one stands in.
-  CHECK(slots_of(*in_slots(engine, {"F", "A", "D"})) == Slots{0, 1, 2});
+  CHECK(slots_of(*in_slots(engine, {"F", "A", "D"})) == Slots{1, 0, 2});
   // In the first slot it is the file that it is without slots.
   CHECK(n_encoded(prompt(engine, about({"D"}))) == 0);
   CHECK(slots_of(*prompt(engine, about({"D", "E", "F"}))) == Slots{0, 0, 0});

@@ -55,32 +55,6 @@ class Marking {
   const IsDocument& is_document_;
 };
 
-// Visits the texts of messages, and writes what `next` makes of each.
-class Texts {
- public:
-  explicit Texts(std::function<Json(const Json& text)> next) : next_(std::move(next)) {}
-
-  Json chat(const Json& chat) const {
-    Json out = chat, messages = Json::array();
-    for (const Json& item : chat["messages"].items()) messages.push(message(item));
-    return out.set("messages", messages);
-  }
-
- private:
-  Json message(const Json& message) const {
-    const Json content = message["content"];
-    Json out = message;
-    if (content.is_string()) return out.set("content", next_(content));
-    if (!content.is_array()) return out;
-    Json parts = Json::array();
-    for (Json part : content.items())
-      parts.push(part["text"].is_string() ? part.set("text", next_(part["text"])) : part);
-    return out.set("content", parts);
-  }
-
-  std::function<Json(const Json& text)> next_;
-};
-
 // A message up to its first module.
 ModulesFront front_in(const Json& message) {
   ModulesFront front;
@@ -106,21 +80,6 @@ Json with_modules(const Json& chat, Mode mode, const IsDocument& is_document) {
   return Marking(mode, is_document).chat(chat);
 }
 
-Json with_documents_moved(const Json& chat, const IsDocument& is_document) {
-  std::vector<Json> documents;
-  Texts([&](const Json& text) {
-    if (is_document(text.string())) documents.push_back(text);
-    return text;
-  }).chat(chat);
-  std::size_t n = 0;
-  return Texts([&](const Json& text) {
-           return is_document(text.string()) ? documents[++n % documents.size()] : text;
-         })
-      .chat(chat);
-}
-
-// A tool, and a module of a later turn, see the system's message alone
-// (runtime/chat/whole/whole_chat.h).
 std::optional<ModulesFront> front_of(const Json& chat) {
   std::string system;
   bool is_first = true;  // is it the system's message, or the one behind that?

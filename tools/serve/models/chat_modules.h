@@ -17,10 +17,6 @@ using IsDocument = std::function<bool(const std::string& text)>;
 // The conversation, with "module": true where the mode makes one, and without clients' marks.
 Json with_modules(const Json& chat, Mode mode, const IsDocument& is_document);
 
-// The conversation with each document in the place of the one before it, and the first in the last
-// one's: the same texts, each in its next slot. IsDocument is asked twice for each text.
-Json with_documents_moved(const Json& chat, const IsDocument& is_document);
-
 // What stands in front of a conversation's modules: they saw it while they were encoded.
 struct ModulesFront {
   std::string said;   // texts of messages that are no modules

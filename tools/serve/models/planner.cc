@@ -20,13 +20,14 @@ constexpr std::uint64_t kTogetherAfter = 3;
 
 constexpr std::size_t kMostText = 80;
 
-// Orders of a prompt's documents in which these are encoded once they change places, each document
-// moved on by a place: a search puts what it finds in any order.
-constexpr std::size_t kMostMoved = 4;
-
-// A token of a document that is encoded behind stand-ins takes the time of so many: they are
+// A token of a module that is encoded behind stand-ins takes the time of so many at least: they are
 // computed, too.
 constexpr std::uint64_t kEncoding = 2;
+
+// Do modules stand behind stand-ins, which tell them apart (docs/PML.md, 4.7)?
+bool is_in_slots(Mode mode) {
+  return mode == Mode::kDocuments || mode == Mode::kTools;
+}
 
 // The beginning of a text, whole characters of it.
 std::string beginning(const std::string& text) {
@@ -194,14 +195,14 @@ Plan Planner::chat_plan(const Question& question, bool is_asked) {
                                   : chat);
   if (!front) return exact;
   std::uint32_t stand = standing(question, *front, is_asked);
-  if (question.mode == Mode::kDocuments) stand |= PC_CHAT_IN_SLOTS;
+  if (is_in_slots(question.mode)) stand |= PC_CHAT_IN_SLOTS;
   const bool has_new =
       std::ranges::any_of(seen, [](const auto& text) { return text.second == kEncodedAfter; });
-  if (has_new && is_asked) encode_when_idle(question, seen, stand, 1);
+  if (has_new && is_asked) encode_when_idle(question, seen, stand);
   if (!front_of(chat)) return exact;
   bool missing = false;
   Plan plan = with_modules_or(std::move(exact), written, stand, question.mode, &missing);
-  if (missing && is_asked) encode_when_idle(question, seen, stand, kMostMoved);
+  if (missing && is_asked) encode_when_idle(question, seen, stand);
   return plan;
 }
 
@@ -215,20 +216,13 @@ std::uint32_t Planner::standing(const Question& question, const ModulesFront& fr
 
 // Nobody waits for what is encoded here: it is written and laid out on the idle thread, too, and
 // what goes wrong there is told to who asks the same in its turn.
-void Planner::encode_when_idle(const Question& question, const Seen& seen, std::uint32_t standing,
-                               std::size_t n_orders) {
-  idle_->add(
-      [&model = model_, question, seen, standing, n_orders](const IdleWork::MayGoOn& may_go_on) {
-        const IsDocument is_document = [&](const std::string& text) { return is_due(seen, text); };
-        Question moved = question;
-        for (std::size_t n = 0; n < n_orders && (n == 0 || moved.chat != question.chat); ++n) {
-          const Json chat = with_modules(moved.chat, moved.mode, is_document);
-          const promptcache::Prompt prompt(model.written(moved, chat), standing);
-          if (!may_go_on() || !encode(prompt, may_go_on)) return false;
-          moved.chat = with_documents_moved(moved.chat, is_document);
-        }
-        return true;
-      });
+void Planner::encode_when_idle(const Question& question, const Seen& seen, std::uint32_t standing) {
+  idle_->add([&model = model_, question, seen, standing](const IdleWork::MayGoOn& may_go_on) {
+    const IsDocument is_document = [&](const std::string& text) { return is_due(seen, text); };
+    const Json chat = with_modules(question.chat, question.mode, is_document);
+    const promptcache::Prompt prompt(model.written(question, chat), standing);
+    return may_go_on() && encode(prompt, may_go_on);
+  });
 }
 
 Plan Planner::with_modules_or(Plan exact, const promptcache::Chat& chat, std::uint32_t standing,
@@ -240,12 +234,11 @@ Plan Planner::with_modules_or(Plan exact, const promptcache::Chat& chat, std::ui
   }
   const std::uint64_t n_exact = tokens_to_compute(exact.prompt.counts());
   const bool is_worth_it = modules.plan.exact || modules.n_tokens < n_exact;
-  *missing = is_worth_it && mode == Mode::kDocuments && modules.n_missing > 0 &&
+  *missing = is_worth_it && is_in_slots(mode) && modules.n_missing > 0 &&
              modules.n_tokens + kEncoding * modules.n_missing >= n_exact;
-  if (*missing)
-    exact.remarks.push_back("documents of it are encoded in their places while nobody waits");
+  if (*missing) exact.remarks.push_back("modules of it are encoded while nobody waits");
   if (!is_worth_it || *missing) return exact;
-  if (mode == Mode::kDocuments) add_slots(&modules.plan);
+  if (is_in_slots(mode)) add_slots(&modules.plan);
   return std::move(modules.plan);
 } catch (const promptcache::Error& error) {
   if (error.status() != PC_BUDGET) throw;

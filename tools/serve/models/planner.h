@@ -4,9 +4,9 @@
 // stands in front of them, until that has been another text: then they stand apart, so that they
 // are found behind any.
 //
-// Documents stand in slots, behind documents of earlier conversations. Where one is missing, be it
-// in its slot, it is encoded while nobody waits, and the prompt computed as it stands, if that
-// takes no longer.
+// Documents stand in slots, behind documents of earlier conversations, and tools behind such as
+// nobody has. Where one is missing it is encoded while nobody waits, and the prompt computed as it
+// stands, if that takes no longer.
 //
 // Modules of a schema that prompts import together again and again are encoded together, too.
 //
@@ -58,9 +58,7 @@ class Planner {
   bool is_long(const std::string& text) const;
   // Of pc_chat_modules: how this conversation's modules, or those that it may have later, stand.
   std::uint32_t standing(const Question& question, const ModulesFront& front, bool is_asked);
-  // One job. n_orders: of the documents, each moved on by a place, since they change places.
-  void encode_when_idle(const Question& question, const Seen& seen, std::uint32_t standing,
-                        std::size_t n_orders);
+  void encode_when_idle(const Question& question, const Seen& seen, std::uint32_t standing);
   // The exact plan where the modules are not worth it, or too large for the store; *missing: since
   // they would be encoded first.
   Plan with_modules_or(Plan exact, const promptcache::Chat& chat, std::uint32_t standing, Mode mode,

@@ -74,22 +74,4 @@ TEST_CASE("what stands in front of the modules is what they saw") {
   CHECK(within->said == "nonce");
 }
 
-TEST_CASE("documents move on by a place, wherever they stand, and nothing else does") {
-  const IsDocument is_document = [](const std::string& text) { return text.starts_with("page"); };
-  const auto chat = [](const std::string& a, const std::string& b, const std::string& c) {
-    return Json::read(R"({"messages": [{"role": "system", "content": ")" + a + R"("},
-        {"role": "user", "content": [{"type": "text", "text": ")" +
-                      b + R"("},
-                                     {"type": "text", "text": "which?"},
-                                     {"type": "text", "text": ")" +
-                      c + R"("}]},
-        {"role": "assistant", "content": null}]})");
-  };
-  Json moved = with_documents_moved(chat("page 1", "page 2", "page 3"), is_document);
-  CHECK(moved == chat("page 2", "page 3", "page 1"));
-  moved = with_documents_moved(with_documents_moved(moved, is_document), is_document);
-  CHECK(moved == chat("page 1", "page 2", "page 3"));
-  CHECK(with_documents_moved(chat("x", "y", "z"), is_document) == chat("x", "y", "z"));
-}
-
 }  // namespace pc::serve

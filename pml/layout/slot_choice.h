@@ -1,0 +1,25 @@
+// In which slot each module of a prompt stands (docs/adr/0056-slots-found.md): slots tell modules
+// apart, and need not be in the prompt's order, so that states which are there serve in any order.
+//
+// Pure but for what is asked. Threads: any.
+#pragma once
+
+#include <vector>
+
+#include "base/function_ref.h"
+#include "pml/layout/contexts.h"
+
+namespace pc::pml {
+
+// Are there states of this job?
+using IsStored = FunctionRef<bool(const JobSpec& job)>;
+
+// The jobs of module_jobs(), each module that stands directly in the schema in a slot of its own:
+// in that of its place where its states are there in it, else in the first that no other has taken
+// where they are, else in that of its place, or in the first that is left. Behind all stand-ins is
+// room for any number. Asked only where slots hold stand-ins of the schema's, and first for those
+// of the modules' places.
+std::vector<JobSpec> jobs_in_slots_found(const Layout& layout, const FlatPrompt& flat,
+                                         const std::vector<TurnTokens>& turns, IsStored is_stored);
+
+}  // namespace pc::pml
