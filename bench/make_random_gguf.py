@@ -9,7 +9,7 @@ The default shape is Llama 2 7B's: 32 layers, d_model 4096, 32 query and key/val
 writes them; numbers from -7 to 7 with one scale a matrix, such that activations keep near one.
 With --experts (or --like a mixture) each layer has a mixture of experts as Qwen3-MoE has it, with
 norms of heads and a router in 32 bits. --like gemma-4-e2b has heads of two sizes, states that layers
-share, and per-layer embeddings.
+share, and per-layer embeddings; --like deepseek-v2-lite latent attention.
 The vocabulary is make_vocabulary.py's. The same for the same seed and shape. Written under another
 name and renamed when it is whole.
 
@@ -69,6 +69,8 @@ SHAPES = {
                              experts=40, used=8, expert_ffn=512),
     "gemma-4-e2b": dict(layers=35, d_model=1536, heads=8, kv_heads=1, head_dim=256, ffn=6144,
                         gemma4=True),
+    "deepseek-v2-lite": dict(layers=27, d_model=2048, heads=16, kv_heads=1, head_dim=576, ffn=10944,
+                             experts=64, used=6, expert_ffn=1408, deepseek2=True),
 }
 
 
@@ -125,8 +127,52 @@ class Gemma4:
         yield Tensor("output_norm", None, a.d_model)
 
 
+class Deepseek2:
+    """Latent attention; mixtures beside a shared network, behind one dense layer."""
+
+    LATENT, ROTARY, NOPE, VALUE, N_SHARED = 512, 64, 128, 128, 2
+
+    def __init__(self, a):
+        self.a = a
+
+    def metadata(self):
+        p = "deepseek2."
+        for key, value in (("feed_forward_length", self.a.ffn),
+                           ("attention.kv_lora_rank", self.LATENT),
+                           ("attention.key_length", self.LATENT + self.ROTARY),
+                           ("attention.value_length", self.LATENT),
+                           ("attention.key_length_mla", self.NOPE + self.ROTARY),
+                           ("attention.value_length_mla", self.VALUE),
+                           ("rope.dimension_count", self.ROTARY),
+                           ("leading_dense_block_count", 1),
+                           ("expert_shared_count", self.N_SHARED)):
+            yield entry(p + key, U32, value)
+        yield entry(p + "expert_weights_scale", F32, 1.0)
+        yield entry(p + "expert_weights_norm", BOOL, False)
+
+    def layer(self, i):
+        a, d, n = self.a, self.a.d_model, self.a.heads
+        yield from (("attn_norm", None, d), ("attn_kv_a_norm", None, self.LATENT),
+                    ("ffn_norm", None, d), ("attn_q", n * (self.NOPE + self.ROTARY), d),
+                    ("attn_kv_a_mqa", self.LATENT + self.ROTARY, d),
+                    ("attn_k_b", self.LATENT, self.NOPE, None, n),
+                    ("attn_v_b", self.VALUE, self.LATENT, None, n),
+                    ("attn_output", d, n * self.VALUE))
+        if i == 0:
+            yield from (("ffn_gate", a.ffn, d), ("ffn_up", a.ffn, d), ("ffn_down", d, a.ffn))
+            return
+        shared = self.N_SHARED * a.expert_ffn
+        yield from (("ffn_gate_shexp", shared, d), ("ffn_up_shexp", shared, d),
+                    ("ffn_down_shexp", d, shared), *feed_forward(a))
+
+
+def architecture_of(a):
+    return ("gemma4" if a.gemma4 else "deepseek2" if a.deepseek2 else
+            "qwen3moe" if a.experts else "llama")
+
+
 def metadata(a):
-    architecture = "gemma4" if a.gemma4 else "qwen3moe" if a.experts else "llama"
+    architecture = architecture_of(a)
     p = architecture + "."
     yield entry("general.architecture", STRING, architecture)
     if a.experts:
@@ -141,6 +187,8 @@ def metadata(a):
         yield entry(p + key, U32, value)
     if a.gemma4:
         yield from Gemma4(a).metadata()
+    elif a.deepseek2:
+        yield from Deepseek2(a).metadata()
     else:
         for key, value in (("feed_forward_length", a.ffn), ("attention.key_length", a.head_dim),
                            ("attention.value_length", a.head_dim),
@@ -202,9 +250,10 @@ def tensors(a):
     norms = [("attn_q_norm", None, a.head_dim), ("attn_k_norm", None, a.head_dim)]
     yield Tensor("token_embd", a.vocab, d, 1.0)
     for i in range(a.layers):
-        for name, *rest in [("attn_norm", None, d), ("attn_q", q, d), ("attn_k", kv, d),
-                            ("attn_v", kv, d), ("attn_output", d, q), ("ffn_norm", None, d),
-                            *(norms if a.experts else []), *feed_forward(a)]:
+        usual = [("attn_norm", None, d), ("attn_q", q, d), ("attn_k", kv, d), ("attn_v", kv, d),
+                 ("attn_output", d, q), ("ffn_norm", None, d), *(norms if a.experts else []),
+                 *feed_forward(a)]
+        for name, *rest in Deepseek2(a).layer(i) if a.deepseek2 else usual:
             yield Tensor(f"blk.{i}.{name}", *rest)
     yield Tensor("output_norm", None, d)
     yield Tensor("output", a.vocab, d)
@@ -267,7 +316,7 @@ def parse_arguments():
     parser.add_argument("--expert-ffn", type=int, default=768, help="width of an expert")
     parser.add_argument("--like", choices=SHAPES, help="the shape; other options change it")
     known, _ = parser.parse_known_args()
-    parser.set_defaults(**{"gemma4": False, **SHAPES.get(known.like, {})})
+    parser.set_defaults(**{"gemma4": False, "deepseek2": False, **SHAPES.get(known.like, {})})
     a = parser.parse_args()
     a.head_dim = a.head_dim or a.d_model // a.heads
     for width in (a.d_model, a.ffn, a.expert_ffn, a.heads * a.head_dim):
