@@ -370,7 +370,22 @@ void Engine::find_turn_ends() {
   if (facts.eos) turn_ends_.push_back(*facts.eos);
   turn_ends_.insert(turn_ends_.end(), facts.turn_ends.begin(), facts.turn_ends.end());
   add_turn_end();
+  end_in_channels();
   std::sort(turn_ends_.begin(), turn_ends_.end());
+}
+
+// An answer in channels (gpt-oss) is several messages, each of which ends as a turn does. The whole
+// ends otherwise: it returns, or calls a tool.
+void Engine::end_in_channels() {
+  const auto control = [this](std::string_view spelling) {
+    const auto token = tokenizer_->token_to_id(spelling);
+    return token && tokenizer_->is_hidden(*token) ? token : std::nullopt;
+  };
+  const auto returns = control("<|return|>"), calls = control("<|call|>"),
+             ends = control("<|end|>");
+  if (!returns || !calls || !ends || !control("<|channel|>")) return;
+  std::erase(turn_ends_, *ends);
+  turn_ends_.insert(turn_ends_.end(), {*returns, *calls});
 }
 
 void Engine::add_turn_end() {

@@ -189,6 +189,7 @@ class Engine {
   void name_states();
   void find_turn_ends();
   void add_turn_end();
+  void end_in_channels();
   void add_remark(const std::string& remark);
 
   EngineOptions options_;

@@ -106,6 +106,10 @@ SIMPLE = [Type.Q4_0, Type.Q4_1, Type.Q5_0, Type.Q5_1, Type.Q8_0]
 K_QUANTS = [Type.Q2_K, Type.Q3_K, Type.Q4_K, Type.Q5_K, Type.Q6_K]
 
 
+# Of answers that are several messages.
+CHANNELS = ["<|channel|>", "<|end|>", "<|return|>", "<|call|>"]
+
+
 def add_vocabulary(writer, pre):
     """As little as a tokenizer can be: three special tokens, letters, and a merge."""
     letters = [chr(c) for c in range(ord("A"), ord("Z") + 1)] + [chr(c) for c in range(97, 123)]
@@ -117,8 +121,11 @@ def add_vocabulary(writer, pre):
         tokens = ["<unk>", "<s>", "</s>", "Ċ", "Ġ", *letters]
         kinds = [TokenType.CONTROL] * 3
     tokens += ["ab", "abc"][:VOCAB - len(tokens)]
+    if pre == "gpt-4o":
+        tokens += CHANNELS
     tokens += [f"<unused{i}>" for i in range(VOCAB - len(tokens))]
-    kinds += [TokenType.UNUSED if t.startswith("<unused") else TokenType.NORMAL
+    kinds += [TokenType.UNUSED if t.startswith("<unused") else
+              TokenType.CONTROL if t in CHANNELS else TokenType.NORMAL
               for t in tokens[len(kinds):]]
     writer.add_tokenizer_model(dict({None: "llama"}, gemma4="gemma4").get(pre, "gpt2"))
     if pre != "gemma4":

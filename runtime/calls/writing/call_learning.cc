@@ -124,7 +124,10 @@ class Answers {
     if (style_.has_results) {
       const std::string_view close = trimmed(behind);
       const std::size_t last = text.rfind(last_name);
-      return last == text.npos || close.empty() ? text.npos : text.find(close, last);
+      if (last == text.npos || close.empty()) return text.npos;
+      // What ends calls only where a result ends ends something else.
+      const std::size_t end = text.find(close, last);
+      return text.find(kResult) < end ? text.npos : end;
     }
     const std::size_t end = text.size() - common_end(behind, text).size();
     const std::size_t open = text.find_last_of("<", end == 0 ? 0 : end - 1);
@@ -317,7 +320,8 @@ std::optional<CallShape> learn(const RenderConversation& render, const Style& st
   const Answers answers(render, style);
   const auto one = answers.of(calls(1, 1)), more = answers.of(calls(1, 2));
   if (!one || !more) return std::nullopt;
-  const Learned from{*one, *more, answers.of(calls(2, 1)).value_or("")};
+  Learned from{*one, *more, answers.of(calls(2, 1)).value_or("")};
+  if (from.two.find(kNames[1]) == from.two.npos) from.two.clear();
   for (const auto learn_kind : {learn_object, learn_header, learn_parameters, learn_python}) {
     auto shape = learn_kind(from);
     if (shape) learn_end(from.two, &*shape);

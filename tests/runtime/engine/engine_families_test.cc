@@ -121,6 +121,18 @@ TEST_CASE("norms behind rotation bind states to their positions") {
   }
 }
 
+TEST_CASE("an answer in channels goes on behind a message's end") {
+  TempFolder cache;
+  const auto engine = open(golden("gguf/gpt_oss.gguf"), cache.path());
+  const auto ends = [&](const char* spelling) {
+    return engine->ends_turn(*engine->tokenizer().token_to_id(spelling));
+  };
+  CHECK(ends("<|return|>"));
+  CHECK(ends("<|call|>"));
+  CHECK_FALSE(ends("<|end|>"));
+  CHECK_FALSE(ends("<|channel|>"));
+}
+
 TEST_CASE("learned positions: what would stand elsewhere than it was encoded is refused") {
   TempFolder cache;
   const auto schema = LoadedSchema::parse(

@@ -73,6 +73,21 @@ PARAMETER_TEMPLATE = TEMPLATE.replace(
 
 
 # It tells how calls are written, and writes none.
+# Messages in channels, as gpt-oss writes them; of controls those of a call.
+CHANNEL_CONTROLS = {"<|channel|>": 259, "<|message|>": 260, "<|call|>": 261}
+CHANNEL_TEMPLATE = (
+    "{% for m in messages %}{% if m.role == 'assistant' and m.tool_calls %}"
+    "{{ '<|start|>assistant to=functions.' + m.tool_calls[0].function.name + '<|channel|>commentary json<|message|>' }}"
+    "{{ m.tool_calls[0].function.arguments | tojson }}{{ '<|call|>' }}"
+    "{% elif m.role == 'assistant' %}{% if m.thinking and loop.last and not add_generation_prompt %}"
+    "{{ '<|start|>assistant<|channel|>analysis<|message|>' + m.thinking + '<|end|>' }}{% endif %}"
+    "{{ '<|start|>assistant<|channel|>final<|message|>' + m.content }}"
+    "{{ '<|return|>' if loop.last and not add_generation_prompt else '<|end|>' }}"
+    "{% else %}{{ '<|start|>' + m.role + '<|message|>' + m.content + '<|end|>' }}{% endif %}{% endfor %}"
+    "{% for tool in tools or [] %}{{ tool.function.name + '\n' }}{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|start|>assistant' }}{% endif %}")
+
+
 TOLD_CONTROLS = {"<call>": 259, "</call>": 260}
 TOLD_TEMPLATE = (
     "{% if tools %}Write <call>\n{\"name\": <name>, \"arguments\": <arguments>}\n</call>\n"

@@ -5,7 +5,7 @@ import json
 import tempfile
 import unittest
 
-from calling_model import PARAMETER_CONTROLS, PARAMETER_TEMPLATE, TOLD_CONTROLS, TOLD_TEMPLATE
+from calling_model import CHANNEL_CONTROLS, CHANNEL_TEMPLATE, PARAMETER_CONTROLS, PARAMETER_TEMPLATE, TOLD_CONTROLS, TOLD_TEMPLATE
 from calling_model import write_with_controls as write_model_with_controls
 from serve_reuse_test import TEMPLATE_FILE, tool
 from server import ServeTest, events
@@ -305,6 +305,28 @@ class Parameters(Auto, ControlTokens):
         error = self.server.json("POST", "/v1/chat/completions", {
             "messages": [{"role": "user", "content": "Hi"}], "tools": tools, "tool_choice": "required"}, 400)["error"]
         self.assertEqual(error["param"], "tools[0].function.name")
+
+
+class Channels(ControlTokens):
+    """One that answers by messages in channels, as gpt-oss: what has a recipient is a call."""
+
+    @staticmethod
+    def write_model(folder):
+        write_model_with_controls(folder, CHANNEL_TEMPLATE, CHANNEL_CONTROLS)
+
+    def is_drawn_right(self, drawn):
+        return "".join(drawn).startswith(" to=functions.sun<|channel|>commentary json<|message|>") and drawn[-1] == "<|call|>"
+
+    def test_a_call_is_streamed_as_it_arises(self):
+        _, _, data = self.server.ask("POST", "/v1/chat/completions", {
+            "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1500, "stream": True, "tools": Calls.TOOLS,
+            "tool_choice": {"type": "function", "function": {"name": "sun"}}})
+        deltas = [choice["delta"] for _, text in events(data) if text != "[DONE]"
+                  for choice in json.loads(text)["choices"]]
+        calls = [call["function"] for delta in deltas for call in delta.get("tool_calls", [])]
+        self.assertEqual([call["name"] for call in calls if call.get("name")], ["sun"])
+        self.assertTrue(is_valid(json.loads("".join(call.get("arguments", "") for call in calls))))
+        self.assertFalse(any(delta.get("content") for delta in deltas))
 
 
 class Told(Auto, ControlTokens):

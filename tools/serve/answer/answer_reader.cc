@@ -8,7 +8,10 @@ namespace pc::serve {
 
 void AnswerReader::push(std::string_view text, std::vector<DrawnToken> tokens, EventSink* sink) {
   tokens_ = std::move(tokens);
-  pass_on(thoughts_.push(text), false, sink);
+  if (channels_)
+    pass_on(channels_->push(text), sink);
+  else
+    pass_on(thoughts_.push(text), false, sink);
   if (!tokens_.empty()) sink->take(Said{choice_, {}, take_tokens()});
 }
 
@@ -30,8 +33,7 @@ void AnswerReader::pass_on(const std::vector<pc_answer_piece>& pieces, EventSink
         sink->take(Said{choice_, std::move(text), take_tokens()});
         break;
       case PC_ANSWER_CALL:
-        is_within_call_ = true;
-        sink->take(CallBegun{choice_, n_calls_++, new_call_name(), std::move(text)});
+        begin_call(std::move(text), sink);
         break;
       case PC_ANSWER_ARGUMENTS:
         sink->take(CallSaid{choice_, n_calls_ - 1, std::move(text)});
@@ -43,9 +45,39 @@ void AnswerReader::pass_on(const std::vector<pc_answer_piece>& pieces, EventSink
   }
 }
 
+void AnswerReader::pass_on(const std::vector<ChannelPiece>& pieces, EventSink* sink) {
+  for (const auto& [kind, text] : pieces) {
+    switch (kind) {
+      case ChannelPiece::Kind::kThought:
+        sink->take(Thought{choice_, text, take_tokens()});
+        break;
+      case ChannelPiece::Kind::kText:
+        sink->take(Said{choice_, text, take_tokens()});
+        break;
+      case ChannelPiece::Kind::kCall:
+        begin_call(text, sink);
+        break;
+      case ChannelPiece::Kind::kArguments:
+        sink->take(CallSaid{choice_, n_calls_ - 1, text});
+        break;
+      case ChannelPiece::Kind::kCallEnd:
+        is_within_call_ = false;
+        break;
+    }
+  }
+}
+
+void AnswerReader::begin_call(std::string name, EventSink* sink) {
+  is_within_call_ = true;
+  sink->take(CallBegun{choice_, n_calls_++, new_call_name(), std::move(name)});
+}
+
 void AnswerReader::finish(pc_finish how, std::string stop, Finish::Counts counts, EventSink* sink) {
   const bool cuts_call = is_within_call_;
-  pass_on(thoughts_.finish(), true, sink);
+  if (channels_)
+    pass_on(channels_->finish(), sink);
+  else
+    pass_on(thoughts_.finish(), true, sink);
   sink->take(ChoiceEnded{choice_, {how, std::move(stop), n_calls_, cuts_call, counts}});
 }
 

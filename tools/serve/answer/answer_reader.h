@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tools/serve/answer/channel_stream.h"
 #include "tools/serve/answer/event.h"
 #include "tools/serve/answer/thought_stream.h"
 
@@ -28,23 +29,31 @@ class AnswerReader {
  public:
   AnswerReader(std::uint32_t choice, const AnswerForm& form)
       : choice_(choice), thoughts_(form.thoughts, form.is_thinking) {
-    if (form.tools) calls_.emplace(*form.tools, form.reading);
+    if (form.thoughts && is_in_channels(*form.thoughts))
+      channels_.emplace(form.tools != nullptr);
+    else if (form.tools)
+      calls_.emplace(*form.tools, form.reading);
   }
 
   void push(std::string_view text, std::vector<DrawnToken> tokens, EventSink* sink);
   // The answer is over.
   void finish(pc_finish how, std::string stop, Finish::Counts counts, EventSink* sink);
 
-  bool is_thinking() const { return thoughts_.is_thinking(); }
+  bool is_thinking() const {
+    return channels_ ? channels_->is_thinking() : thoughts_.is_thinking();
+  }
   // Is there a call, and none that is not over?
   bool has_whole_call() const { return n_calls_ > 0 && !is_within_call_; }
 
  private:
   void pass_on(const ThoughtPiece& piece, bool is_over, EventSink* sink);
   void pass_on(const std::vector<pc_answer_piece>& pieces, EventSink* sink);
+  void pass_on(const std::vector<ChannelPiece>& pieces, EventSink* sink);
+  void begin_call(std::string name, EventSink* sink);
   std::vector<DrawnToken> take_tokens() { return std::exchange(tokens_, {}); }
 
   const std::uint32_t choice_;
+  std::optional<ChannelStream> channels_;  // instead of the two below
   ThoughtStream thoughts_;
   std::optional<promptcache::CallReader> calls_;
   std::vector<DrawnToken> tokens_;  // which no event has told yet

@@ -229,4 +229,27 @@ TEST_CASE("what published templates say of calls is what they write") {
   CHECK(n_told >= 5);  // SmolLM3 and Granite 3
 }
 
+// As gpt-oss writes a call: one a message, its recipient in front of the channel, and what it gave
+// back as JSON.
+TEST_CASE("a call that is a message to a recipient is a header and an object") {
+  const auto program = ChatProgram::parse(
+      "{% for m in messages %}{% if m.role == 'assistant' and m.tool_calls %}"
+      "<|start|>assistant to=functions.{{ m.tool_calls[0].function.name }}<|channel|>commentary "
+      "json"
+      "<|message|>{{ m.tool_calls[0].function.arguments | tojson }}<|call|>"
+      "{% elif m.role == 'assistant' %}<|start|>assistant<|channel|>final<|message|>{{ m.content }}"
+      "<|end|>{% elif m.role == 'tool' %}<|start|>functions.f to=assistant<|channel|>commentary"
+      "<|message|>{{ m.content | tojson }}<|end|>{% else %}<|start|>{{ m.role }}<|message|>"
+      "{{ m.content }}<|end|>{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}<|start|>assistant{% endif %}",
+      {"", "", {}});
+  REQUIRE(program.ok());
+  const auto shape = learned(*program);
+  REQUIRE(shape);
+  CHECK(shape->kind == CallShape::Kind::kHeader);
+  CHECK(shape->written_begin == " to=functions.");
+  CHECK(shape->written_middle == "<|channel|>commentary json<|message|>");
+  CHECK(shape->written_end == "<|call|>");
+}
+
 }  // namespace pc::calls

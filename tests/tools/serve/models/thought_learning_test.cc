@@ -54,6 +54,20 @@ TEST_CASE("thoughts are learned from the field that a template writes them from"
   CHECK_FALSE(learned("{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"));
 }
 
+// As gpt-oss writes an answer that is the last message: its thought in a channel of its own.
+TEST_CASE("thoughts in channels are learned") {
+  const auto shape = learned(
+      "{% for m in messages %}{% if m.role == 'assistant' %}"
+      "{% if m.thinking and loop.last and not add_generation_prompt %}"
+      "<|start|>assistant<|channel|>analysis<|message|>{{ m.thinking }}<|end|>{% endif %}"
+      "<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|return|>"
+      "{% else %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endif %}{% endfor %}"
+      "{% if add_generation_prompt %}<|start|>assistant{% endif %}");
+  REQUIRE(shape);
+  CHECK(*shape == ThoughtShape{"<|channel|>analysis<|message|>",
+                               "<|end|><|start|>assistant<|channel|>final<|message|>", "thinking"});
+}
+
 TEST_CASE("thoughts of published templates are learned") {
   const Json templates = published();
   if (templates.is_null()) {
