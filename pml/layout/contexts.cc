@@ -196,7 +196,8 @@ void ModuleContexts::open_module(std::uint32_t module) {
 void ModuleContexts::add_stand_ins(const Frame& frame, Steps& steps) const {
   if (flat_.is_schema || layout_.stand_ins.empty()) return;
   const bool are_own = layout_.stand_ins.front().module != kNone;
-  std::uint32_t n = are_own ? std::min(frame.slot, kOwnStandIns) : frame.slot;
+  const auto n_slots = static_cast<std::uint32_t>(layout_.stand_ins.size()) + 1;
+  std::uint32_t n = are_own ? std::min(frame.slot, kOwnStandIns) : frame.slot % n_slots;
   const auto is_open = [&](std::uint32_t module) {
     return module == frame.module ||
            std::ranges::any_of(frames_, [&](const Frame& f) { return f.module == module; });

@@ -5,9 +5,9 @@
 // A module sees the text that is always before it, that is its ancestors' own
 // (attend=prefix), and the opening of the prompt's turn that it stands in; with
 // attend=slots also, in front of its own text and of each ancestor's, as many
-// stand-ins as modules stand before that one beside it, or as slot_choice.h says. The
-// anonymous text sees itself; a scaffold the anonymous text and its modules as
-// they stand in the prompt, with the ends of the prompt's turns that hold them.
+// stand-ins as modules stand before that one beside it, from none again behind the last stand-in,
+// or as slot_choice.h says. The anonymous text sees itself; a scaffold the anonymous text and its
+// modules as they stand in the prompt, with the ends of the prompt's turns that hold them.
 //
 // Pure. Threads: any.
 #pragma once

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 #include <optional>
 
 namespace pc::pml {
@@ -16,24 +15,23 @@ class SlotChoice {
         flat_(flat),
         turns_(turns),
         is_stored_(is_stored),
-        last_(static_cast<std::uint32_t>(layout.stand_ins.size())),
+        n_slots_(static_cast<std::uint32_t>(layout.stand_ins.size()) + 1),
         modules_(opened_in_schema(flat)),
+        most_users_((modules_.size() + n_slots_ - 1) / n_slots_),
         slots_(modules_.size()),
         chosen_(modules_.size(), false),
-        is_taken_(last_ + 1, false),
-        in_slot_(last_ + 1) {
-    std::iota(slots_.begin(), slots_.end(), 0u);
-  }
+        users_(n_slots_),
+        in_slot_(n_slots_) {}
 
   // The slot of each module, in the prompt's order.
   std::vector<std::uint32_t> choose() {
     for (std::size_t i = 0; i < modules_.size(); ++i)
       if (!is_kept(i) || is_found(i, place_of(i))) take(i, place_of(i));
     for (std::size_t i = 0; i < modules_.size(); ++i)
-      for (std::uint32_t slot = 0; slot <= last_ && !chosen_[i]; ++slot)
-        if (is_free(slot) && is_found(i, slot)) take(i, slot);
+      for (std::uint32_t slot = 0; slot < n_slots_ && !chosen_[i]; ++slot)
+        if (has_room(slot) && is_found(i, slot)) take(i, slot);
     for (std::size_t i = 0; i < modules_.size(); ++i)
-      if (!chosen_[i]) take(i, is_free(place_of(i)) ? place_of(i) : first_free());
+      if (!chosen_[i]) take(i, has_room(place_of(i)) ? place_of(i) : emptiest());
     return std::move(slots_);
   }
 
@@ -49,19 +47,15 @@ class SlotChoice {
   }
 
   bool is_kept(std::size_t i) const { return layout_.modules[modules_[i]].stored(); }
-  std::uint32_t place_of(std::size_t i) const {
-    return std::min(static_cast<std::uint32_t>(i), last_);
-  }
-  bool is_free(std::uint32_t slot) const { return slot == last_ || !is_taken_[slot]; }
-  std::uint32_t first_free() const {
-    std::uint32_t slot = 0;
-    while (!is_free(slot)) ++slot;
-    return slot;
+  std::uint32_t place_of(std::size_t i) const { return static_cast<std::uint32_t>(i % n_slots_); }
+  bool has_room(std::uint32_t slot) const { return users_[slot] < most_users_; }
+  std::uint32_t emptiest() const {
+    return static_cast<std::uint32_t>(std::ranges::min_element(users_) - users_.begin());
   }
   void take(std::size_t i, std::uint32_t slot) {
     slots_[i] = slot;
     chosen_[i] = true;
-    is_taken_[slot] = true;
+    ++users_[slot];
   }
 
   bool is_found(std::size_t i, std::uint32_t slot) {
@@ -75,10 +69,12 @@ class SlotChoice {
   const FlatPrompt& flat_;
   const std::vector<TurnTokens>& turns_;
   const IsStored is_stored_;
-  const std::uint32_t last_;                  // behind all stand-ins
+  const std::uint32_t n_slots_;
   const std::vector<std::uint32_t> modules_;  // of the schema's, in the prompt's order
-  std::vector<std::uint32_t> slots_;          // of each
-  std::vector<bool> chosen_, is_taken_;
+  const std::size_t most_users_;              // of a slot: as few as all modules allow
+  std::vector<std::uint32_t> slots_;          // of each module
+  std::vector<bool> chosen_;
+  std::vector<std::size_t> users_;                            // of each slot
   std::vector<std::optional<std::vector<JobSpec>>> in_slot_;  // jobs if all stood there
 };
 

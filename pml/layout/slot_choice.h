@@ -14,11 +14,11 @@ namespace pc::pml {
 // Are there states of this job?
 using IsStored = FunctionRef<bool(const JobSpec& job)>;
 
-// The jobs of module_jobs(), each module that stands directly in the schema in a slot of its own:
-// in that of its place where its states are there in it, else in the first that no other has taken
-// where they are, else in that of its place, or in the first that is left. Behind all stand-ins is
-// room for any number. Asked only where slots hold stand-ins of the schema's, and first for those
-// of the modules' places.
+// The jobs of module_jobs(), where each module that stands directly in the schema has a slot of its
+// own, or, of more modules than slots, one that no more share than must: that of its place where
+// its states are there in it, else the first with room where they are, else that of its place, or
+// the one with fewest modules. Asked only where slots hold stand-ins of the schema's, and first for
+// those of the modules' places.
 std::vector<JobSpec> jobs_in_slots_found(const Layout& layout, const FlatPrompt& flat,
                                          const std::vector<TurnTokens>& turns, IsStored is_stored);
 

@@ -147,7 +147,7 @@ class PmlOracle : public PmlFlatOracle {
         if (leaf.owner == static_cast<int>(m))
           all.back().insert(all.back().end(), leaf.tokens.begin(), leaf.tokens.end());
     }
-    if (in_.stand_ins.empty()) slot = std::min<std::size_t>(slot, 4);
+    slot = in_.stand_ins.empty() ? std::min<std::size_t>(slot, 4) : slot % (all.size() + 1);
     for (std::size_t i = 0; i < std::min(slot, all.size()); ++i) pass.put(all[i], false);
   }
   PassTokens scaffold_pass(const std::vector<int>& listed) const {
