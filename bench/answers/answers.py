@@ -21,7 +21,7 @@ from its middle; how many questions did is printed, and how many were left out s
 --results keeps one line for each question and way: a run that is interrupted goes on with what is
 missing there. --plot draws what --json writes (bench/answers/plot.py). Sets, of published data in a
 folder (--data): squad, hotpot, musique, longbench:TASK (bench/answers/longbench.py); generated:
-single, two_hop, coreference, which, counting, needle.
+single, two_hop, coreference, which, counting, which_long, counting_long, needle.
 """
 
 import argparse

@@ -11,6 +11,11 @@ TOWNS = ("Paris", "Oslo", "Rome", "Madrid", "Vienna", "Prague", "Dublin", "Lisbo
 THINGS = ("a red bicycle", "an old piano", "a white boat", "a green car", "a silver watch",
           "a brown horse", "a blue lamp", "a black umbrella")
 TITLES = ("Amber", "Birch", "Coral", "Dawn", "Ember", "Falcon", "Garnet", "Harbour")
+# For sets of more documents than there are titles above, whose questions stay what they were.
+MORE_TITLES = TITLES + ("Indigo", "Juniper", "Kestrel", "Lagoon", "Meadow", "Nectar", "Orchid",
+                        "Pepper")
+MORE_THINGS = THINGS + ("a leather bag", "a wooden table", "a copper kettle", "a wool carpet",
+                        "a stone vase", "a paper kite", "a glass bottle", "a yellow tent")
 NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
            "eleven", "twelve")
 FILLER = ("The weather was mild that year and the trains ran on time. ",
@@ -71,29 +76,44 @@ def coreference(n_documents):
     return generated("coreference", 400, make)
 
 
-def which(n_documents):
+def which(n_documents, n_sentences=4, name="which"):
     """Which of these documents: its title is asked for, by what it mentions."""
+    few = n_documents <= len(TITLES)
     def make(draw):
-        titles, things = draw.sample(TITLES, n_documents), draw.sample(THINGS, n_documents)
-        texts = [f"Report {title}. " + filled(draw, f"{draw.choice(NAMES)} sold {thing}.", 4)
+        titles = draw.sample(TITLES if few else MORE_TITLES, n_documents)
+        things = draw.sample(THINGS if few else MORE_THINGS, n_documents)
+        texts = [f"Report {title}. "
+                 + filled(draw, f"{draw.choice(NAMES)} sold {thing}.", n_sentences)
                  for title, thing in zip(titles, things)]
         i = draw.randrange(n_documents)
         return texts, f"Which report mentions {things[i]}?", [titles[i]]
-    return generated("which", 400, make)
+    return generated(name, 800, make)
 
 
-def counting(n_documents):
+def counting(n_documents, n_sentences=4, name="counting"):
     """How many of the documents mention a thing; the others mention another one."""
     def make(draw):
         thing, other = draw.sample(THINGS, 2)
         n = draw.randrange(1, n_documents + 1)
         mentioned = [thing] * n + [other] * (n_documents - n)
         draw.shuffle(mentioned)
-        texts = [filled(draw, f"{name} sold {what}.", 4)
-                 for name, what in zip(draw.sample(NAMES, n_documents), mentioned)]
+        texts = [filled(draw, f"{seller} sold {what}.", n_sentences)
+                 for seller, what in zip(draw.sample(NAMES, n_documents), mentioned)]
         return (texts, f"How many of the documents mention {thing}? Answer with a number.",
                 [str(n), NUMBERS[n]])
-    return generated("counting", 400, make, ("numbers", "contains", "em"))
+    return generated(name, 800, make, ("numbers", "contains", "em"))
+
+
+# Documents of about 500 tokens.
+LONG = 40
+
+
+def which_long(n_documents):
+    return which(n_documents, LONG, "which_long")
+
+
+def counting_long(n_documents):
+    return counting(n_documents, LONG, "counting_long")
 
 
 def needle(n_documents):
@@ -109,7 +129,9 @@ def needle(n_documents):
 
 # name -> (what makes it, how many documents a question has at least and at most)
 MAKERS = {"single": (single, 1, len(TOWNS)), "two_hop": (two_hop, 2, 2 * len(THINGS)),
-          "coreference": (coreference, 2, len(TOWNS) + 1), "which": (which, 1, len(TITLES)),
+          "coreference": (coreference, 2, len(TOWNS) + 1), "which": (which, 1, len(MORE_TITLES)),
+          "which_long": (which_long, 1, len(MORE_TITLES)),
+          "counting_long": (counting_long, 1, len(NUMBERS) - 1),
           "counting": (counting, 1, len(NUMBERS) - 1), "needle": (needle, 1, 64)}
 
 
