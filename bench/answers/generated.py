@@ -76,7 +76,7 @@ def coreference(n_documents):
     return generated("coreference", 400, make)
 
 
-def which(n_documents, n_sentences=4, name="which"):
+def which(n_documents, n_sentences=4, n_questions=800, name="which"):
     """Which of these documents: its title is asked for, by what it mentions."""
     few = n_documents <= len(TITLES)
     def make(draw):
@@ -87,10 +87,10 @@ def which(n_documents, n_sentences=4, name="which"):
                  for title, thing in zip(titles, things)]
         i = draw.randrange(n_documents)
         return texts, f"Which report mentions {things[i]}?", [titles[i]]
-    return generated(name, 800, make)
+    return generated(name, n_questions, make)
 
 
-def counting(n_documents, n_sentences=4, name="counting"):
+def counting(n_documents, n_sentences=4, n_questions=800, name="counting"):
     """How many of the documents mention a thing; the others mention another one."""
     def make(draw):
         thing, other = draw.sample(THINGS, 2)
@@ -101,19 +101,19 @@ def counting(n_documents, n_sentences=4, name="counting"):
                  for seller, what in zip(draw.sample(NAMES, n_documents), mentioned)]
         return (texts, f"How many of the documents mention {thing}? Answer with a number.",
                 [str(n), NUMBERS[n]])
-    return generated(name, 800, make, ("numbers", "contains", "em"))
+    return generated(name, n_questions, make, ("numbers", "contains", "em"))
 
 
-# Documents of about 500 tokens.
-LONG = 40
+# Documents of about 500 tokens, and so many questions as one schema has room for all documents of.
+LONG, N_LONG = 40, 100
 
 
 def which_long(n_documents):
-    return which(n_documents, LONG, "which_long")
+    return which(n_documents, LONG, N_LONG, "which_long")
 
 
 def counting_long(n_documents):
-    return counting(n_documents, LONG, "counting_long")
+    return counting(n_documents, LONG, N_LONG, "counting_long")
 
 
 def needle(n_documents):
