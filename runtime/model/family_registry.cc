@@ -28,6 +28,7 @@ extern const Family kGranite;
 extern const Family kGraniteMoe;
 extern const Family kHunYuan;
 extern const Family kLlama;
+extern const Family kMiniCpm3;
 extern const Family kMinistral3;
 extern const Family kMistral;
 extern const Family kMistral3;
@@ -53,9 +54,9 @@ const std::array kFamilies{&kLlama,       &kMistral,     &kMixtral,     &kMinist
                            &kQwen3Vl,     &kQwen3VlMoe,  &kSmolLm3,     &kGemma2,     &kGemma3,
                            &kGemma3Media, &kGemma4,      &kGemma4Media, &kPhi3,       &kOlmo2,
                            &kOlmo3,       &kOlmoe,       &kExaone4,     &kGlm,        &kGlm4,
-                           &kGlm4Moe,     &kGlm4MoeLite, &kDeepseekV2,  &kDeepseekV3, &kErnie,
-                           &kErnieMoe,    &kHunYuan,     &kGptOss,      &kGranite,    &kGraniteMoe,
-                           &kFalcon,      &kMpt,         &kGpt2};
+                           &kGlm4Moe,     &kGlm4MoeLite, &kDeepseekV2,  &kDeepseekV3, &kMiniCpm3,
+                           &kErnie,       &kErnieMoe,    &kHunYuan,     &kGptOss,     &kGranite,
+                           &kGraniteMoe,  &kFalcon,      &kMpt,         &kGpt2};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.

@@ -59,7 +59,7 @@ MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", 
           "olmoe", "mixtral", "granitemoe", "granitemoeshared",
           "olmo3", "exaone4_window", "glm4", "glm4_moe", "glm4_moe_groups", "ernie4_5",
           "ernie4_5_moe", "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "gemma3_media",
-          "ministral3", "mistral3", "hunyuan", "deepseek2", "deepseek3", "glm4_moe_lite",
+          "ministral3", "mistral3", "hunyuan", "deepseek2", "deepseek3", "glm4_moe_lite", "minicpm3",
           "gemma4", "gemma4_keys_v4", "gemma4_moe",
           "gemma4_media"]
 

@@ -7,7 +7,7 @@ from transformers import (DeepseekV2Config, DeepseekV3Config, Ernie4_5Config, Er
                           Gemma4Config, Gemma4TextConfig, Glm4Config, Glm4MoeConfig,
                           Glm4MoeLiteConfig, GlmConfig,
                           GraniteConfig, GraniteMoeConfig, GraniteMoeSharedConfig,
-                          HunYuanDenseV1Config, LlamaConfig,
+                          HunYuanDenseV1Config, LlamaConfig, MiniCPM3Config,
                           Ministral3Config, Mistral3Config, MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
                           OlmoeConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen2VLConfig,
                           Qwen2_5_VLConfig, Qwen3Config, Qwen3MoeConfig, Qwen3VLConfig,
@@ -324,25 +324,6 @@ MODELS = {
         rope_type="dynamic", rope_theta=10000.0, alpha=50.0, factor=1.0)), torch.float32,
                    dict(v4=v4_hunyuan)),
 
-    # DeepSeek: as V2-Lite, V2 and V3; with a layer behind the last, which is not computed.
-    "deepseek2": (DeepseekV2Config, dict(DEEPSEEK, q_lora_rank=None, rope_parameters=DEEPSEEK_YARN),
-                  torch.float32, dict(jump=True)),
-    "deepseek2_v4": (DeepseekV2Config, dict(DEEPSEEK, q_lora_rank=None,
-                                            rope_parameters=DEEPSEEK_YARN),
-                     torch.float32, dict(v4=v4_deepseek)),
-    "deepseek2_groups": (DeepseekV2Config, dict(
-        DEEPSEEK, q_lora_rank=14, n_group=3, topk_group=2, topk_method="group_limited_greedy",
-        routed_scaling_factor=4.0, rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
-                         torch.bfloat16, {}),
-    "deepseek3": (DeepseekV3Config, dict(
-        DEEPSEEK, q_lora_rank=14, n_shared_experts=1, n_group=3, topk_group=2,
-        rope_parameters=dict(YARN, mscale=1.0, mscale_all_dim=1.0)), torch.float32,
-                  dict(extra={"model.layers.3.eh_proj.weight": (24, 48),
-                              "model.layers.3.enorm.weight": (24,)})),
-    "glm4_moe_lite": (Glm4MoeLiteConfig, dict(
-        DEEPSEEK, q_lora_rank=14, rope_parameters=dict(rope_type="default", rope_theta=1000000.0)),
-                      torch.float32, {}),
-
     # Gemma 4: as E2B (shared states, per-layer embeddings, wide networks), as the 31B (keys as
     # values, other K/V heads in full layers), and as the 26B-A4B (experts beside a network).
     "gemma4": (Gemma4TextConfig, dict(GEMMA4, num_hidden_layers=6, num_kv_shared_layers=3,
@@ -365,6 +346,34 @@ MODELS = {
                            num_attention_heads=2, num_key_value_heads=2, head_dim=4, patch_size=2,
                            position_embedding_size=16), audio_config=None,
         attn_implementation="eager"), torch.float32, {}),
+
+    # DeepSeek: as V2-Lite, V2 and V3; with a layer behind the last, which is not computed.
+    "deepseek2": (DeepseekV2Config, dict(DEEPSEEK, q_lora_rank=None, rope_parameters=DEEPSEEK_YARN),
+                  torch.float32, dict(jump=True)),
+    "deepseek2_v4": (DeepseekV2Config, dict(DEEPSEEK, q_lora_rank=None,
+                                            rope_parameters=DEEPSEEK_YARN),
+                     torch.float32, dict(v4=v4_deepseek)),
+    "deepseek2_groups": (DeepseekV2Config, dict(
+        DEEPSEEK, q_lora_rank=14, n_group=3, topk_group=2, topk_method="group_limited_greedy",
+        routed_scaling_factor=4.0, rope_parameters=dict(rope_type="default", rope_theta=10000.0)),
+                         torch.bfloat16, {}),
+    "deepseek3": (DeepseekV3Config, dict(
+        DEEPSEEK, q_lora_rank=14, n_shared_experts=1, n_group=3, topk_group=2,
+        rope_parameters=dict(YARN, mscale=1.0, mscale_all_dim=1.0)), torch.float32,
+                  dict(extra={"model.layers.3.eh_proj.weight": (24, 48),
+                              "model.layers.3.enorm.weight": (24,)})),
+    "glm4_moe_lite": (Glm4MoeLiteConfig, dict(
+        DEEPSEEK, q_lora_rank=14, rope_parameters=dict(rope_type="default", rope_theta=1000000.0)),
+                      torch.float32, {}),
+    "minicpm3": (MiniCPM3Config, dict(
+        SMALL, num_attention_heads=2, num_key_value_heads=2, intermediate_size=16, q_lora_rank=14,
+        kv_lora_rank=16,
+        qk_nope_head_dim=10, qk_rope_head_dim=8, dim_model_base=12, max_position_embeddings=256,
+        rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, factor=4.0,
+                             original_max_position_embeddings=64,
+                             short_factor=[1.0, 1.04, 1.08, 1.11],
+                             long_factor=[1.1, 1.8, 3.8, 7.1])),
+                 torch.float32, dict(longrope=True)),
 }
 
 

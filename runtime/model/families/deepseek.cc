@@ -1,6 +1,7 @@
 // DeepSeek V2 and V3: multi-head latent attention, and behind a few dense layers mixtures of
 // experts beside a shared network. V2 chooses by a softmax, V3 by sigmoids and a bias, as GLM 4.7
-// Flash does. GGUF has them all under one name.
+// Flash does. GGUF has them all under one name. MiniCPM 3 has the attention in a dense model, with
+// factors of what is embedded, added and read.
 #include <array>
 #include <cmath>
 #include <string>
@@ -45,13 +46,33 @@ Status read_attention(JsonView config, ModelConfig* out) {
   PC_CHECK_OK(read_dims(config, "kv_lora_rank", &latent.dims));
   PC_CHECK_OK(read_dims(config, "qk_rope_head_dim", &latent.rotary));
   PC_CHECK_OK(read_dims(config, "qk_nope_head_dim", &latent.nope));
-  PC_CHECK_OK(read_dims(config, "v_head_dim", &latent.value));
+  latent.value = out->d_model / out->n_heads;
+  if (config.find("v_head_dim")) PC_CHECK_OK(read_dims(config, "v_head_dim", &latent.value));
   if (config.find("q_lora_rank")) PC_CHECK_OK(read_dims(config, "q_lora_rank", &latent.q_rank));
   latent.norm_eps = kLatentNormEps;
   const RopeConfig& rope = out->ropes[0];
   const double mscale = score_factor(rope.factor, rope.mscale_all_dim.value_or(0));
   out->set_latent(latent, mscale * mscale);
   out->rope_interleaved = true;
+  return ok();
+}
+
+// A factor of MiniCPM's; `absent` where the file does not say it, `none` where it says null.
+Result<double> read_factor(JsonView config, std::string_view key, double absent, double none) {
+  PC_TRY(const bool is_null, says_null(config, key));
+  return is_null ? Result<double>(none) : config.number_or(key, absent);
+}
+
+Status configure_minicpm3(JsonView config, ModelConfig* out) {
+  constexpr double kEmbedding = 12, kDepth = 1.4, kBase = 256;  // of the one that was published
+  PC_CHECK_OK(read_attention(config, out));
+  out->rope_interleaved = false;
+  const double depth = std::sqrt(static_cast<double>(out->n_layers)), width = out->d_model;
+  PC_TRY(out->embedding_scale, config.number_or("scale_emb", kEmbedding));
+  PC_TRY(const double scale, read_factor(config, "scale_depth", kDepth, depth));
+  PC_TRY(const double base, read_factor(config, "dim_model_base", kBase, width));
+  out->residual_scale = scale / depth;
+  out->logit_scale = base / width;
   return ok();
 }
 
@@ -180,6 +201,14 @@ extern const Family kDeepseekV3{.name = "deepseek3",
                                 .configure = configure_v3,
                                 .names = names,
                                 .gguf_architecture = ""};
+
+extern const Family kMiniCpm3{
+    .name = "minicpm3",
+    .architecture = "MiniCPM3ForCausalLM",
+    .fields = {.default_norm_eps = 1e-5, .default_head_dim = 32, .default_tied = true},
+    .configure = configure_minicpm3,
+    .names = llama_names,
+    .gguf_architecture = ""};
 
 extern const Family kGlm4MoeLite{
     .name = "glm4moelite",

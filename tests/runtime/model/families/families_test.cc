@@ -168,6 +168,24 @@ TEST_CASE("DeepSeek: parts of heads, which layers mix, and what is refused") {
   refused(lite(R"(,"mlp_layer_types":["dense"])"), Code::kCorrupt, "4 layers");
 }
 
+TEST_CASE("MiniCPM 3's factors, where the file says them, and nothing, and null") {
+  const auto mini = [](const std::string& more) {
+    return config_of("MiniCPM3ForCausalLM",
+                     R"("kv_lora_rank":32,"qk_rope_head_dim":8,"qk_nope_head_dim":12)" + more);
+  };
+  const auto silent = mini(""),
+             said = mini(R"(,"scale_emb":3,"scale_depth":2,"dim_model_base":16)"),
+             null = mini(R"(,"scale_depth":null,"dim_model_base":null)");
+  REQUIRE((silent.ok() && said.ok() && null.ok()));
+  CHECK(silent->embedding_scale == 12);
+  CHECK(silent->residual_scale == Approx(0.7));  // of four layers
+  CHECK(silent->logit_scale == Approx(4));       // of a width of 64
+  CHECK(silent->latent.value == 16);
+  CHECK_FALSE(silent->rope_interleaved);
+  CHECK((said->embedding_scale == 3 && said->residual_scale == 1 && said->logit_scale == 0.25));
+  CHECK((null->residual_scale == 1 && null->logit_scale == 1));
+}
+
 TEST_CASE("Gemma 4's layers, in both dialects") {
   const std::string kinds =
       R"("num_key_value_heads":2,"head_dim":16,"sliding_window":8,"hidden_size_per_layer_input":0,)"
