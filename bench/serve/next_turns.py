@@ -29,14 +29,6 @@ def ends(server):
     return {str(token): -100 for token in tokens}
 
 
-def waiting(server):
-    connection = connect(server.url)
-    connection.request("GET", "/metrics")
-    page = connection.getresponse().read().decode()
-    connection.close()
-    return float(page.split("\npromptcache_modules_waiting ")[1].split()[0])
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add_options(parser)
@@ -61,8 +53,7 @@ def main():
             computed.append(answer["prompt_cache"]["tokens"]["computed"])
             messages.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"]})
             time.sleep(0.5)
-            while waiting(server):
-                time.sleep(0.1)
+            server.wait_until_encoded()
         values[way] = {"first_ms": first_ms, "computed": computed}
         print(f"--prepare {way}: behind the first turn {spread(first_ms[1:], 1)} ms to the first token, "
               f"{statistics.median(computed[1:]):.0f} tokens computed ({computed[1:]})", flush=True)

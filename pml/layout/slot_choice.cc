@@ -23,19 +23,25 @@ class SlotChoice {
         users_(n_slots_),
         in_slot_(n_slots_) {}
 
-  // The slot of each module, in the prompt's order.
-  std::vector<std::uint32_t> choose() {
+  std::vector<JobSpec> jobs() {
+    std::vector<JobSpec> in_places = module_jobs(layout_, flat_, turns_);
     for (std::size_t i = 0; i < modules_.size(); ++i)
-      if (!is_kept(i) || is_found(i, place_of(i))) take(i, place_of(i));
-    for (std::size_t i = 0; i < modules_.size(); ++i)
-      for (std::uint32_t slot = 0; slot < n_slots_ && !chosen_[i]; ++slot)
-        if (has_room(slot) && is_found(i, slot)) take(i, slot);
-    for (std::size_t i = 0; i < modules_.size(); ++i)
-      if (!chosen_[i]) take(i, has_room(place_of(i)) ? place_of(i) : emptiest());
-    return std::move(slots_);
+      if (!is_kept(i) || is_found(i, in_places)) take(i, place_of(i));
+    if (std::ranges::find(chosen_, false) == chosen_.end()) return in_places;
+    choose();
+    return module_jobs(layout_, flat_, turns_, slots_);
   }
 
  private:
+  // For the modules that are not where they stand.
+  void choose() {
+    for (std::size_t i = 0; i < modules_.size(); ++i)
+      for (std::uint32_t slot = 0; slot < n_slots_ && !chosen_[i]; ++slot)
+        if (has_room(slot) && is_found(i, jobs_in(slot))) take(i, slot);
+    for (std::size_t i = 0; i < modules_.size(); ++i)
+      if (!chosen_[i]) take(i, has_room(place_of(i)) ? place_of(i) : emptiest());
+  }
+
   static std::vector<std::uint32_t> opened_in_schema(const FlatPrompt& flat) {
     std::vector<std::uint32_t> modules;
     std::uint32_t depth = 0;
@@ -58,11 +64,15 @@ class SlotChoice {
     ++users_[slot];
   }
 
-  bool is_found(std::size_t i, std::uint32_t slot) {
+  // If all stood in that slot.
+  const std::vector<JobSpec>& jobs_in(std::uint32_t slot) {
     std::optional<std::vector<JobSpec>>& jobs = in_slot_[slot];
     if (!jobs) jobs = module_jobs(layout_, flat_, turns_, std::vector(modules_.size(), slot));
-    const auto job = std::ranges::find(*jobs, modules_[i], &JobSpec::subject);
-    return job != jobs->end() && is_stored_(*job);
+    return *jobs;
+  }
+  bool is_found(std::size_t i, const std::vector<JobSpec>& jobs) const {
+    const auto job = std::ranges::lower_bound(jobs, modules_[i], {}, &JobSpec::subject);
+    return job != jobs.end() && job->subject == modules_[i] && is_stored_(*job);
   }
 
   const Layout& layout_;
@@ -74,8 +84,8 @@ class SlotChoice {
   const std::size_t most_users_;              // of a slot: as few as all modules allow
   std::vector<std::uint32_t> slots_;          // of each module
   std::vector<bool> chosen_;
-  std::vector<std::size_t> users_;                            // of each slot
-  std::vector<std::optional<std::vector<JobSpec>>> in_slot_;  // jobs if all stood there
+  std::vector<std::size_t> users_;  // of each slot
+  std::vector<std::optional<std::vector<JobSpec>>> in_slot_;
 };
 
 }  // namespace
@@ -85,7 +95,7 @@ std::vector<JobSpec> jobs_in_slots_found(const Layout& layout, const FlatPrompt&
   const bool declared = !layout.stand_ins.empty() && layout.stand_ins.front().module == kNone;
   if (!declared || layout.attend != Attend::kSlots || flat.is_schema)
     return module_jobs(layout, flat, turns);
-  return module_jobs(layout, flat, turns, SlotChoice(layout, flat, turns, is_stored).choose());
+  return SlotChoice(layout, flat, turns, is_stored).jobs();
 }
 
 }  // namespace pc::pml

@@ -74,6 +74,20 @@ std::string text_in(const pml::SchemaNode& module) {
   return text;
 }
 
+// The text in front of all modules and the longest of these, each span as long as `size` says.
+template <class Size>
+std::size_t longest_pass(const ChatText& text, const Size& size) {
+  std::map<std::uint32_t, std::size_t> modules;  // the size of each
+  std::size_t front = 0, longest = 0;
+  for (const ChatSpan& span : text.spans) {
+    if (span.module != ChatSpan::kNoModule)
+      longest = std::max(longest, modules[span.module] += size(span));
+    else if (modules.empty())
+      front += size(span);
+  }
+  return front + longest;
+}
+
 // A module's text as its tokens spell it, which is not always what was said: SentencePiece puts a
 // space in front, and a normaliser changes letters. So it is recorded once the module is encoded.
 std::string as_spelled(const Engine& engine, const std::string& text) {
@@ -110,24 +124,18 @@ Result<std::shared_ptr<const WrittenChat>> WrittenChat::write(
 }
 
 // What the pass that encodes the conversation's longest module leaves of the window: it has the
-// text in front of all modules, the stand-ins and the module.
-std::size_t WrittenChat::room_left() const {
+// text in front of all modules, the stand-ins and the module. A token stands for a byte at least,
+// so that where bytes leave `wanted` tokens need not be counted.
+std::size_t WrittenChat::room_left(std::size_t wanted) const {
+  const std::size_t window = engine_->context_tokens();
+  const auto n_bytes = [](const ChatSpan& span) { return span.text.size(); };
   const auto n_tokens = [this](const ChatSpan& span) {
     const auto tokens = engine_->text_encoder().text(span.text);
     return tokens.ok() ? tokens->size() : span.text.size();
   };
-  std::map<std::uint32_t, std::size_t> modules;  // tokens of each
-  std::size_t front = 0, longest = 0;
-  for (const ChatSpan& span : text_.spans) {
-    if (span.module == ChatSpan::kNoModule) {
-      if (modules.empty()) front += n_tokens(span);
-      continue;
-    }
-    std::size_t& n = modules[span.module];
-    longest = std::max(longest, n += n_tokens(span));
-  }
-  const std::size_t window = engine_->context_tokens();
-  return window - std::min(window, front + longest);
+  const std::size_t most = longest_pass(text_, n_bytes);
+  if (most + wanted <= window) return window - most;
+  return window - std::min(window, longest_pass(text_, n_tokens));
 }
 
 // Those of other conversations, or, of tools, such as nobody has.
@@ -150,7 +158,7 @@ std::vector<std::string> WrittenChat::stand_ins_for(const pml::Schema& schema) c
   std::vector<std::string> others = known_stand_ins();
   if (others.empty()) return chosen;
   for (std::string& text : mine) text = as_spelled(*engine_, text);
-  std::size_t share = engine_->context_tokens() / kShare, room = room_left();
+  std::size_t share = engine_->context_tokens() / kShare, room = room_left(share);
   for (std::string& text : others) {
     const auto tokens = engine_->text_encoder().text(text);
     if (!tokens.ok() || tokens->size() > share) continue;

@@ -52,7 +52,7 @@ class WrittenChat {
 
  private:
   WrittenChat() = default;
-  std::size_t room_left() const;  // in tokens
+  std::size_t room_left(std::size_t wanted) const;  // in tokens
   std::vector<std::string> known_stand_ins() const;
   std::vector<std::string> stand_ins_for(const pml::Schema& schema) const;
 

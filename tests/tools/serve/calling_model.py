@@ -73,8 +73,9 @@ PARAMETER_TEMPLATE = TEMPLATE.replace(
 
 
 # It tells how calls are written, and writes none.
-# Messages in channels, as gpt-oss writes them; of controls those of a call.
-CHANNEL_CONTROLS = {"<|channel|>": 259, "<|message|>": 260, "<|call|>": 261}
+# Messages in channels, as gpt-oss writes them: an answer ends by <|return|> or <|call|>.
+CHANNEL_CONTROLS = {"<|channel|>": 259, "<|message|>": 260, "<|call|>": 261, "<|return|>": 262, "<|end|>": 263,
+                    "<|start|>": 264}
 CHANNEL_TEMPLATE = (
     "{% for m in messages %}{% if m.role == 'assistant' and m.tool_calls %}"
     "{{ '<|start|>assistant to=functions.' + m.tool_calls[0].function.name + '<|channel|>commentary json<|message|>' }}"

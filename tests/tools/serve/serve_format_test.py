@@ -315,14 +315,15 @@ class Channels(ControlTokens):
         write_model_with_controls(folder, CHANNEL_TEMPLATE, CHANNEL_CONTROLS)
 
     def is_drawn_right(self, drawn):
-        return "".join(drawn).startswith(" to=functions.sun<|channel|>commentary json<|message|>") and drawn[-1] == "<|call|>"
+        return "".join(drawn).startswith(" to=functions.sun<|channel|>commentary json<|message|>{") and drawn[-1] == "}"
 
     def test_a_call_is_streamed_as_it_arises(self):
         _, _, data = self.server.ask("POST", "/v1/chat/completions", {
             "messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1500, "stream": True, "tools": Calls.TOOLS,
             "tool_choice": {"type": "function", "function": {"name": "sun"}}})
-        deltas = [choice["delta"] for _, text in events(data) if text != "[DONE]"
-                  for choice in json.loads(text)["choices"]]
+        choices = [choice for _, text in events(data) if text != "[DONE]" for choice in json.loads(text)["choices"]]
+        deltas = [choice["delta"] for choice in choices]
+        self.assertEqual(choices[-1]["finish_reason"], "tool_calls")  # <|call|> is no part of the text
         calls = [call["function"] for delta in deltas for call in delta.get("tool_calls", [])]
         self.assertEqual([call["name"] for call in calls if call.get("name")], ["sun"])
         self.assertTrue(is_valid(json.loads("".join(call.get("arguments", "") for call in calls))))

@@ -73,11 +73,13 @@ void AnswerReader::begin_call(std::string name, EventSink* sink) {
 }
 
 void AnswerReader::finish(pc_finish how, std::string stop, Finish::Counts counts, EventSink* sink) {
-  const bool cuts_call = is_within_call_;
-  if (channels_)
-    pass_on(channels_->finish(), sink);
-  else
+  bool cuts_call = is_within_call_;
+  if (channels_) {
+    pass_on(channels_->finish(how == PC_FINISH_EOS), sink);
+    cuts_call = is_within_call_;
+  } else {
     pass_on(thoughts_.finish(), true, sink);
+  }
   sink->take(ChoiceEnded{choice_, {how, std::move(stop), n_calls_, cuts_call, counts}});
 }
 

@@ -49,9 +49,11 @@ std::vector<ChannelPiece> ChannelStream::push(std::string_view text) {
 }
 
 // A header that was cut off says nothing.
-std::vector<ChannelPiece> ChannelStream::finish() {
+std::vector<ChannelPiece> ChannelStream::finish(bool ends_turn) {
   std::vector<ChannelPiece> pieces;
+  const bool is_within_call = state_ == State::kBody && kind_ == Kind::kArguments;
   if (state_ == State::kBegin || state_ == State::kBody) say(held_, &pieces);
+  if (is_within_call && ends_turn) pieces.push_back({Kind::kCallEnd, ""});
   held_.clear();
   return pieces;
 }

@@ -34,8 +34,9 @@ class ChannelStream {
   explicit ChannelStream(bool reads_calls) : reads_calls_(reads_calls) {}
 
   std::vector<ChannelPiece> push(std::string_view text);
-  // The answer is over: what is still held.
-  std::vector<ChannelPiece> finish();
+  // The answer is over: what is still held. ends_turn: by a token that ends the turn, as the one
+  // behind a call does, which is no part of the text.
+  std::vector<ChannelPiece> finish(bool ends_turn);
 
   bool is_thinking() const {
     return state_ == State::kBody && kind_ == ChannelPiece::Kind::kThought;

@@ -28,10 +28,10 @@ std::string shown(const std::vector<ChannelPiece>& pieces) {
   return out;
 }
 
-std::string read(const std::string& text, bool reads_calls = true) {
+std::string read(const std::string& text, bool reads_calls = true, bool ends_turn = false) {
   ChannelStream stream(reads_calls);
   std::vector<ChannelPiece> pieces = stream.push(text);
-  for (const ChannelPiece& piece : stream.finish()) pieces.push_back(piece);
+  for (const ChannelPiece& piece : stream.finish(ends_turn)) pieces.push_back(piece);
   return shown(pieces);
 }
 
@@ -55,6 +55,14 @@ TEST_CASE("messages are thought, said and called by their headers") {
         "text{I look.} call{rain} arguments{{\"town\": \"Oslo\"}} end");
   CHECK(read("<|channel|>analysis to=python code<|message|>1 + 1<|call|>") ==
         "call{python} arguments{1 + 1} end");
+}
+
+TEST_CASE("a call that ends as turns do is whole, and one that is cut off is not") {
+  const std::string call = "<|channel|>commentary to=functions.f json<|message|>{}";
+  CHECK(read(call, true, true) == "call{f} arguments{{}} end");
+  CHECK(read(call, true, false) == "call{f} arguments{{}}");
+  CHECK(read(call + "<|call|>", true, true) == "call{f} arguments{{}} end");
+  CHECK(read("<|channel|>final<|message|>Yes", true, true) == "text{Yes}");
 }
 
 TEST_CASE("without tools nothing is a call") {
@@ -89,7 +97,7 @@ TEST_CASE("pieces make no difference") {
   }
   CHECK(thought);
   CHECK_FALSE(stream.is_thinking());
-  for (const ChannelPiece& piece : stream.finish()) pieces.push_back(piece);
+  for (const ChannelPiece& piece : stream.finish(false)) pieces.push_back(piece);
   CHECK(shown(pieces) == read(text));
 }
 
