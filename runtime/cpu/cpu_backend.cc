@@ -159,13 +159,17 @@ Status check_latent(const pc_model_desc& d, const pc_layer& layer) {
   if (!plain || layer.n_kv_heads != 1 || layer.rope == PC_NO_ROPE || !has_states(layer))
     return refuse("its latent attention is of a kind that it does not compute");
   const std::uint32_t n = layer.n_heads, q_rank = latent.q_down.data ? latent.q_down.rows : 0;
+  const auto like = [](const pc_tensor& first) {
+    return [first](const pc_tensor& w) { return w.rows == first.rows && w.cols == first.cols; };
+  };
   if (d.ropes[layer.rope].dims != rotary || latent.norm.cols != dims ||
       layer.wk.rows != layer.head_dim || layer.wq.rows != n * (nope + rotary) ||
-      layer.wo.cols != n * value || (q_rank != 0 && layer.wq.cols != q_rank))
+      layer.wo.cols != n * value || (q_rank != 0 && layer.wq.cols != q_rank) ||
+      !std::all_of(latent.k_up, latent.k_up + n, like(latent.k_up[0])) ||
+      !std::all_of(latent.v_up, latent.v_up + n, like(latent.v_up[0])))
     return refuse("the parts of its latent attention do not fit each other");
   if (nope > dims || value > layer.head_dim || q_rank > q_width(layer))
-    return refuse("heads of " + std::to_string(nope) + " and " + std::to_string(value) +
-                  " dimensions are larger than their latent of " + std::to_string(dims));
+    return refuse("parts of its heads are larger than their latent of " + std::to_string(dims));
   return ok();
 }
 

@@ -1,6 +1,6 @@
 // Tools that nobody has, as a model's chat template writes them: they stand in for those that a
-// conversation's tools have not seen (docs/adr/0056-slots-found.md). Tools come with every request of a
-// program, so that other conversations' tools, unlike documents, may never be seen.
+// conversation's tools have not seen (docs/adr/0056-slots-found.md). Tools come with every request
+// of a program, so that other conversations' tools, unlike documents, may never be seen.
 //
 // Threads: any.
 #pragma once

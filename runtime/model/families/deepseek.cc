@@ -96,18 +96,7 @@ Status configure_v3(JsonView config, ModelConfig* out) {
   PC_CHECK_OK(read_attention(config, out));
   PC_TRY(out->rope_interleaved, config.boolean_or("rope_interleave", true));
   PC_TRY(out->mixture, read_mixture_config(config, kMixtureFields, out->n_layers));
-  PC_TRY(out->mixture.normalised, config.boolean_or("norm_topk_prob", true));
-  out->mixture.routing = PC_ROUTING_SIGMOID;
-  out->mixture.group_best = 2;
-  out->mixture.choice_bias = true;
-  const char* const further =
-      config.find("num_mtp_layers") ? "num_mtp_layers" : "num_nextn_predict_layers";
-  PC_TRY(const std::int64_t n_further, config.integer_or(further, 1));
-  if (n_further < 0 || n_further > out->n_layers)
-    return config.error(Code::kUnsupported,
-                        std::string(further) + " is " + std::to_string(n_further));
-  out->n_further_layers = static_cast<std::uint32_t>(n_further);
-  return ok();
+  return choose_by_sigmoids(config, out);
 }
 
 // "mlp_layer_types" says which layers have mixtures; where it is absent all but the first.
@@ -129,15 +118,6 @@ Status configure_glm_lite(JsonView config, ModelConfig* out) {
     out->mixture.layers[i] = type == "sparse";
   }
   return ok();
-}
-
-TensorNames names(const ModelConfig&) {
-  TensorNames names = kLlamaNames;
-  names.choice_bias = "mlp.gate.e_score_correction_bias";
-  names.shared_gate = "mlp.shared_experts.gate_proj";
-  names.shared_up = "mlp.shared_experts.up_proj";
-  names.shared_down = "mlp.shared_experts.down_proj";
-  return names;
 }
 
 // YaRN's factors as the file has them for this architecture: of scores alone, by a logarithm's
@@ -190,7 +170,7 @@ extern const Family kDeepseekV2{.name = "deepseek2",
                                 .architecture = "DeepseekV2ForCausalLM",
                                 .fields = {.honoured = kHonoured},
                                 .configure = configure_v2,
-                                .names = names,
+                                .names = sigmoid_mixture_names,
                                 .gguf_architecture = "deepseek2",
                                 .configure_gguf = configure_gguf,
                                 .gguf_names = names_in_gguf};
@@ -199,7 +179,7 @@ extern const Family kDeepseekV3{.name = "deepseek3",
                                 .architecture = "DeepseekV3ForCausalLM",
                                 .fields = {.honoured = kHonoured},
                                 .configure = configure_v3,
-                                .names = names,
+                                .names = sigmoid_mixture_names,
                                 .gguf_architecture = ""};
 
 extern const Family kMiniCpm3{
@@ -215,7 +195,7 @@ extern const Family kGlm4MoeLite{
     .architecture = "Glm4MoeLiteForCausalLM",
     .fields = {.default_norm_eps = 1e-5, .default_head_dim = 64, .honoured = kHonoured},
     .configure = configure_glm_lite,
-    .names = names,
+    .names = sigmoid_mixture_names,
     .gguf_architecture = ""};
 
 }  // namespace pc

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -46,6 +48,33 @@ inline TensorNames gguf_fused_names(const ModelConfig&) {
 // Some converters fuse what the architecture has apart.
 inline TensorNames gguf_names(const ModelConfig& config) {
   return config.fused_qkv ? gguf_fused_names(config) : kGgufNames;
+}
+
+// Mixtures as DeepSeek V3 has them, and GLM since 4.5: chosen by sigmoids and a bias, out of groups
+// that are as good as their two best; with layers behind the last, which guess at later tokens.
+// Sets what config.json says of these beside the mixture that was read.
+inline Status choose_by_sigmoids(JsonView config, ModelConfig* out) {
+  PC_TRY(out->mixture.normalised, config.boolean_or("norm_topk_prob", true));
+  out->mixture.routing = PC_ROUTING_SIGMOID;
+  out->mixture.group_best = 2;
+  out->mixture.choice_bias = true;
+  const char* const further =
+      config.find("num_mtp_layers") ? "num_mtp_layers" : "num_nextn_predict_layers";
+  PC_TRY(const std::int64_t n_further, config.integer_or(further, 1));
+  if (n_further < 0 || n_further > out->n_layers)
+    return config.error(Code::kUnsupported,
+                        std::string(further) + " is " + std::to_string(n_further));
+  out->n_further_layers = static_cast<std::uint32_t>(n_further);
+  return ok();
+}
+
+inline TensorNames sigmoid_mixture_names(const ModelConfig&) {
+  TensorNames names = kLlamaNames;
+  names.choice_bias = "mlp.gate.e_score_correction_bias";
+  names.shared_gate = "mlp.shared_experts.gate_proj";
+  names.shared_up = "mlp.shared_experts.up_proj";
+  names.shared_down = "mlp.shared_experts.down_proj";
+  return names;
 }
 
 // For models whose layers with a window have a RoPE of their own: ropes[0] is that of layers that

@@ -46,19 +46,7 @@ Status configure_moe(JsonView config, ModelConfig* out) {
   PC_TRY(const bool norms, config.boolean_or("use_qk_norm", false));
   if (norms) out->head_norm = HeadNorm::kEach;
   PC_TRY(out->mixture, read_mixture_config(config, kMoeFields, out->n_layers));
-  PC_TRY(out->mixture.normalised, config.boolean_or("norm_topk_prob", true));
-  out->mixture.routing = PC_ROUTING_SIGMOID;
-  out->mixture.group_best = 2;
-  out->mixture.choice_bias = true;
-  const char* const further =
-      config.find("num_mtp_layers") ? "num_mtp_layers" : "num_nextn_predict_layers";
-  PC_TRY(const std::int64_t n_further, config.integer_or(further, 1));
-  if (n_further < 0 || n_further > out->n_layers) {
-    return config.error(Code::kUnsupported,
-                        std::string(further) + " is " + std::to_string(n_further));
-  }
-  out->n_further_layers = static_cast<std::uint32_t>(n_further);
-  return ok();
+  return choose_by_sigmoids(config, out);
 }
 
 TensorNames glm_names(const ModelConfig&) {
@@ -71,15 +59,6 @@ TensorNames glm4_names(const ModelConfig& config) {
   TensorNames names = glm_names(config);
   names.attn_post_norm = "post_self_attn_layernorm";
   names.ffn_post_norm = "post_mlp_layernorm";
-  return names;
-}
-
-TensorNames moe_names(const ModelConfig&) {
-  TensorNames names = kLlamaNames;
-  names.choice_bias = "mlp.gate.e_score_correction_bias";
-  names.shared_gate = "mlp.shared_experts.gate_proj";
-  names.shared_up = "mlp.shared_experts.up_proj";
-  names.shared_down = "mlp.shared_experts.down_proj";
   return names;
 }
 
@@ -144,7 +123,7 @@ extern const Family kGlm4Moe{.name = "glm4moe",
                              .architecture = "Glm4MoeForCausalLM",
                              .fields = {.default_norm_eps = kMoeNormEps, .honoured = kMoeHonoured},
                              .configure = configure_moe,
-                             .names = moe_names,
+                             .names = sigmoid_mixture_names,
                              .gguf_architecture = "glm4moe",
                              .configure_gguf = configure_moe_gguf,
                              .gguf_names = moe_gguf_names};

@@ -213,7 +213,7 @@ Status read_rope(const GgufKeys& keys, ModelConfig* out) {
          keys.extent_or("rope.dimension_count", out->head_dim, out->head_dim));
   RopeConfig rope;
   PC_TRY(rope.theta, keys.number_or("rope.freq_base", 10000));
-  rope.partial_rotary_factor = static_cast<double>(dims) / out->head_dim;
+  rope.partial_rotary_factor = rotary_share(dims, out->head_dim);
   PC_CHECK_OK(read_scaling(keys, out, &rope));
   out->ropes.push_back(std::move(rope));
   out->layer_ropes.assign(out->n_layers, 0);

@@ -163,8 +163,7 @@ void ModelConfig::set_latent(const LatentConfig& parts, double scale) {
   n_kv_heads = 1;
   head_dim = parts.rotary + parts.dims;
   attn_scale = scale / std::sqrt(static_cast<double>(parts.nope) + parts.rotary);
-  // Half a dimension more, which is cut off: a quotient may round down.
-  for (RopeConfig& rope : ropes) rope.partial_rotary_factor = (parts.rotary + 0.5) / head_dim;
+  for (RopeConfig& rope : ropes) rope.partial_rotary_factor = rotary_share(parts.rotary, head_dim);
 }
 
 Result<std::string> read_architecture(JsonView config) {

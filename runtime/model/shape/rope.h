@@ -43,6 +43,12 @@ struct Rope {
   std::vector<double> inv_freq;  // [dims / 2] radians a position
 };
 
+// The share that gives so many of a head's dimensions, of which the rest is cut off. Half of one
+// more, since a quotient may round down.
+constexpr double rotary_share(std::uint32_t dims, std::uint32_t head_dim) {
+  return dims == head_dim ? 1.0 : (dims + 0.5) / head_dim;
+}
+
 // From config.json's root, in either dialect: rope_parameters, or rope_theta
 // and rope_scaling. `context_tokens` is max_position_embeddings.
 // `layer_kind`: where rope_parameters describes kinds of layers, whose it is

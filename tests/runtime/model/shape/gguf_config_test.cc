@@ -231,6 +231,16 @@ TEST_CASE("YaRN's factors") {
           "qwen3.rope.scaling.yarn_ext_factor");
 }
 
+TEST_CASE("as many dimensions turn as the file says, though their share rounds down") {
+  const auto config = config_of("qwen2", [](GgufBytes& b) {
+    b.value<std::uint32_t>("qwen2.attention.key_length", 44);
+    b.value<std::uint32_t>("qwen2.attention.value_length", 44);
+    b.value<std::uint32_t>("qwen2.rope.dimension_count", 30);  // 30 / 44 * 44 is less than 30
+  });
+  REQUIRE(config.ok());
+  CHECK(compute_rope(config->ropes[0], 44, 1024)->dims == 30);
+}
+
 TEST_CASE("latent attention, as it is written today and as it was before") {
   const auto deepseek = [](bool today, const std::function<void(GgufBytes&)>& add) {
     return config_of("deepseek2", [&](GgufBytes& b) {
