@@ -67,6 +67,8 @@ struct Refusal {
 constexpr std::string_view kRecurrent =
     "its recurrent state depends on the whole text before it, so no piece of it can be reused";
 constexpr std::string_view kLatent = "its latent attention is of a kind that is not computed";
+constexpr std::string_view kUnsaid =
+    "a GGUF file of it does not say how its positions were stretched; its folder runs";
 constexpr std::string_view kSparse = "its sparse attention is not computed";
 constexpr std::string_view kExperts = "its mixture of experts is of a kind that is not computed";
 constexpr std::string_view kFolder = "its experts are read from GGUF files alone";
@@ -92,7 +94,7 @@ constexpr auto kRefusals = std::to_array<Refusal>({
     {"glmmoedsa", kSparse},
     {"glmdsa", kSparse},
     {"deepseek", kExperts},
-    {"minicpm3", kLatent},
+    {"minicpm3", kUnsaid},
     {"kimi", kLatent},
     {"qwen3vlmoe", kFolder},
     {"moe", kExperts},

@@ -72,6 +72,7 @@ FAMILIES = {
     "Qwen3VLForConditionalGeneration": (ARCH.QWEN3VL, "qwen2"),
     "DeepseekV2ForCausalLM": (ARCH.DEEPSEEK2, "deepseek-llm"),
     "DeepseekV3ForCausalLM": (ARCH.DEEPSEEK2, "deepseek-v3"),
+    "Glm4MoeLiteForCausalLM": (ARCH.DEEPSEEK2, "glm4"),
     "HunYuanDenseV1ForCausalLM": (ARCH.HUNYUAN_DENSE, "hunyuan-dense"),
     "Ministral3ForCausalLM": (ARCH.MISTRAL3, "tekken"),
     "Mistral3ForConditionalGeneration": (ARCH.MISTRAL3, "tekken"),
@@ -98,7 +99,8 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "granitemoeshared", "olmo3", "exaone4", "exaone4_window", "glm", "glm4",
          "glm4_moe", "glm4_moe_groups", "ernie4_5", "ernie4_5_bias", "ernie4_5_moe",
          "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3", "hunyuan", "gemma4", "gemma4_keys_v4",
-         "gemma4_moe", "deepseek2", "deepseek2_groups", "deepseek3"]
+         "gemma4_moe", "deepseek2", "deepseek2_groups", "deepseek3",
+         "glm4_moe_lite"]
 
 OLDER = "_older"  # as converters wrote latent attention before mid-2025
 
@@ -291,13 +293,14 @@ def add_special(writer, arch, c):
 
 def add_mixture(writer, c):
     n_experts = getattr(c, "num_experts", None) or getattr(c, "num_local_experts", None)
-    if c.model_type in ("glm4_moe", "deepseek_v2", "deepseek_v3"):
+    if c.model_type in ("glm4_moe", "glm4_moe_lite", "deepseek_v2", "deepseek_v3"):
         sigmoid = c.model_type != "deepseek_v2"
         n_experts = c.n_routed_experts
         writer.add_expert_shared_count(c.n_shared_experts)
         writer.add_leading_dense_block_count(c.first_k_dense_replace)
-        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID if sigmoid else
-                                      gguf.ExpertGatingFuncType.SOFTMAX)
+        if c.model_type != "glm4_moe_lite":  # whose files do not say it
+            writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID if sigmoid else
+                                          gguf.ExpertGatingFuncType.SOFTMAX)
         writer.add_expert_weights_scale(c.routed_scaling_factor)
         writer.add_expert_weights_norm(c.norm_topk_prob)
         if (c.n_group or 1) > 1:

@@ -13,8 +13,8 @@ namespace {
 
 constexpr std::int64_t kMostDims = 1 << 16;  // of a head's part
 
-// What transformers has for the norms of latents whatever rms_norm_eps says. Readers of GGUF take
-// the file's for all.
+// What transformers has for the norms of latents whatever rms_norm_eps says; GGUF has no key of it,
+// and llama.cpp takes the other norms'.
 constexpr double kLatentNormEps = 1e-6;
 
 constexpr std::array<std::string_view, 2> kHonoured{"num_experts", "num_local_experts"};
@@ -138,6 +138,13 @@ Status read_gguf_scores(const GgufKeys& keys, ModelConfig* out) {
   return ok();
 }
 
+bool chooses_with_bias(const GgufKeys& keys, std::uint32_t n_layers) {
+  for (std::uint32_t i = 0; i < n_layers; ++i) {
+    if (keys.has_tensor("blk." + std::to_string(i) + ".exp_probs_b.bias")) return true;
+  }
+  return false;
+}
+
 Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
   if (out->latent.dims == 0)
     return keys.error(Code::kCorrupt, "attention.kv_lora_rank", "is missing");
@@ -146,12 +153,13 @@ Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
                       "makes queries grow with their position, which is not computed beside latent "
                       "attention");
   PC_CHECK_OK(read_gguf_scores(keys, out));
+  out->latent.norm_eps = kLatentNormEps;
   out->rope_interleaved = true;
-  PC_TRY(out->mixture, read_gguf_mixture(keys, {.normalised = false}, out->n_layers, out->d_ffn));
-  for (std::uint32_t i = 0; i < out->n_layers; ++i) {
-    const std::string bias = "blk." + std::to_string(i) + ".exp_probs_b.bias";
-    if (out->has_mixture(i) && keys.has_tensor(bias)) out->mixture.choice_bias = true;
-  }
+  // Files of GLM 4.7 Flash say no function; only sigmoids have a bias of the choice.
+  const bool biased = chooses_with_bias(keys, out->n_layers);
+  const GgufRouting absent = {biased ? PC_ROUTING_SIGMOID : PC_ROUTING_SOFTMAX, false};
+  PC_TRY(out->mixture, read_gguf_mixture(keys, absent, out->n_layers, out->d_ffn));
+  out->mixture.choice_bias = biased;
   // Older files have both halves of what is made of a latent in one matrix.
   out->fused_qkv =
       keys.has_tensor("blk.0.attn_kv_b.weight") && !keys.has_tensor("blk.0.attn_k_b.weight");

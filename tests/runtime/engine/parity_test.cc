@@ -181,7 +181,9 @@ TEST_CASE("the same models as GGUF files, and quantised ones, equal transformers
   for (std::size_t i = 0; i < index.root().size(); ++i) {
     const JsonView entry = index.root().at(i);
     const std::string file(entry.member("file")->string().value());
-    check_model((folder / file).string(), folder / entry.member("expected")->string().value());
+    DYNAMIC_SECTION(file) {
+      check_model((folder / file).string(), folder / entry.member("expected")->string().value());
+    }
   }
 }
 
