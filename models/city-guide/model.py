@@ -138,11 +138,13 @@ class Llama(nn.Module):
     The weights start at random or, with `copying`, able to copy (see _start_by_copying).
     """
 
+    block = Block
+
     def __init__(self, c: Config, copying: bool = True) -> None:
         super().__init__()
         self.config = c
         self.embed_tokens = nn.Embedding(c.vocab_size, c.hidden)
-        self.layers = nn.ModuleList(Block(c) for _ in range(c.layers))
+        self.layers = nn.ModuleList(self.block(c) for _ in range(c.layers))
         self.norm = Norm(c.hidden, c.eps)
         cos, sin = rope(c, c.max_positions)
         self.register_buffer("cos", cos, persistent=False)
@@ -221,6 +223,10 @@ class Llama(nn.Module):
 
     def logits(self, states: Tensor) -> Tensor:
         return F.linear(states, self.embed_tokens.weight)
+
+    def penalty(self) -> Tensor | float:
+        """What is added to the loss of the batch last seen."""
+        return 0.0
 
 
 def export(model: Llama, folder: Path) -> None:

@@ -100,10 +100,10 @@ def measure(model: Llama, tokenizer: Tokenizer, shape: Shape, count: int) -> flo
     return right / count
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def parse_arguments(description: str, out: Path, **defaults: float) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hours", type=float, help="wall time of the whole run (default 2, or the checkpoint's)")
-    parser.add_argument("--out", type=Path, default=HERE, help="folder for the checkpoint and the log")
+    parser.add_argument("--out", type=Path, default=out, help="folder for the checkpoint and the log")
     parser.add_argument("--tokens", type=int, default=2048, help="tokens a batch")
     parser.add_argument("--rate", type=float, default=0.008, help="Muon's rate")
     parser.add_argument("--embedding-rate", type=float, default=2e-3, help="AdamW's rate")
@@ -111,16 +111,27 @@ def main() -> None:
     parser.add_argument("--every", type=float, default=180, help="seconds between evaluations")
     parser.add_argument("--random-start", action="store_true", help="start without the copying heads")
     parser.add_argument("--f32", action="store_true", help="no bf16 (for a CPU without AVX-512 bf16)")
+    parser.set_defaults(**defaults)
     args = parser.parse_args()
-
     args.out.mkdir(parents=True, exist_ok=True)
     (args.out / "checkpoints").mkdir(exist_ok=True)
+    return args
+
+
+def main() -> None:
+    args = parse_arguments(__doc__, HERE)
     if not (args.out / "tokenizer.model").exists():
         train_tokenizer(args.out / "tokenizer.model")
     tokenizer = Tokenizer(args.out / "tokenizer.model")
     torch.manual_seed(0)
-    config = Config(tokenizer.vocab_size)
-    model = Llama(config, copying=not args.random_start)
+    model = Llama(Config(tokenizer.vocab_size), copying=not args.random_start)
+    train(model, tokenizer, args)
+    export(model, args.out)
+
+
+def train(model: Llama, tokenizer: Tokenizer, args: argparse.Namespace) -> None:
+    """The whole run, or what is left of it."""
+    config = model.config
     matrices = [p for n, p in model.named_parameters() if p.dim() == 2 and "embed" not in n]
     muon = Muon(matrices, args.rate)
     rest = [p for n, p in model.named_parameters() if p.dim() == 1 or "embed" in n]
@@ -174,7 +185,7 @@ def main() -> None:
             states = model.hidden(ids).flatten(0, 1)[where]
             logits = model.logits(states).float()
         each = F.cross_entropy(logits, target, reduction="none")
-        loss = (each * weight).sum() / weight.sum()
+        loss = (each * weight).sum() / weight.sum() + model.penalty()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(rest, 1.0)
         adam.param_groups[0]["lr"] = args.embedding_rate * scale
@@ -195,7 +206,6 @@ def main() -> None:
             elapsed = time.monotonic() - started
             save()
             last = time.monotonic()
-    export(model, args.out)
 
 
 if __name__ == "__main__":

@@ -187,6 +187,18 @@ TEST_CASE("the same models as GGUF files, and quantised ones, equal transformers
   }
 }
 
+TEST_CASE("the trained models of this repository equal transformers") {
+  std::size_t n_models = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(golden("trained"))) {
+    const std::string name = entry.path().filename().string();
+    DYNAMIC_SECTION(name) {
+      check_model((source_dir() / "models" / name).string(), entry.path());
+    }
+    ++n_models;
+  }
+  REQUIRE(n_models >= 3);
+}
+
 RawPlan read_plan(JsonView root) {
   RawPlan plan;
   const JsonView jobs = root.member("jobs").value();
