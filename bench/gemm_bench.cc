@@ -3,7 +3,7 @@
 //   gemm_bench [--shape KxN] [--rows 1,8,64,512] [--types Q4_0,...] [--isa a,b]
 //              [--threads 0] [--repeat 7] [--gated] [--json]
 //
-// For each type and number of rows: y = x W^T as runtime/cpu/gemm.h does it, packed
+// For each type and number of rows: y = x W^T as runtime/cpu/products/gemm.h does it, packed
 // where the kernels multiply packed weights, over as many matrices as fill
 // 512 MiB, so that weights come from memory, as in a model. With several
 // instruction sets (--isa, values of PC_ISA) runs alternate. The floor is the
@@ -25,7 +25,7 @@
 
 #include "base/aligned_buffer.h"
 #include "bench/machine.h"
-#include "runtime/cpu/gemm.h"
+#include "runtime/cpu/products/gemm.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/packed/packed_weights.h"
 #include "simd/packed/packed.h"

@@ -16,7 +16,7 @@
 #include "runtime/backend/states_shape.h"
 #include "runtime/cpu/chunk_size.h"
 #include "runtime/cpu/executor.h"
-#include "runtime/cpu/latent_heads.h"
+#include "runtime/cpu/layers/latent_heads.h"
 #include "runtime/cpu/read_ahead.h"
 #include "runtime/cpu/states/kv_row.h"
 #include "runtime/packed/packed_weights.h"

@@ -17,9 +17,9 @@
 #include "modules/kv.h"
 #include "runtime/backend/backend.h"
 #include "runtime/cpu/attention/attention.h"
-#include "runtime/cpu/gemm.h"
-#include "runtime/cpu/latent_heads.h"
-#include "runtime/cpu/mixture.h"
+#include "runtime/cpu/layers/latent_heads.h"
+#include "runtime/cpu/layers/mixture.h"
+#include "runtime/cpu/products/gemm.h"
 #include "runtime/cpu/rows.h"
 #include "runtime/packed/packed_weights.h"
 

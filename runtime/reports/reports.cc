@@ -8,7 +8,7 @@
 #include "base/parallel.h"
 #include "modules/module_image.h"  // stored_size
 #include "runtime/backend/layer_parts.h"
-#include "runtime/cpu/onednn_products.h"  // gemm_description
+#include "runtime/cpu/products/onednn_products.h"  // gemm_description
 #include "runtime/json/json_writer.h"
 #include "runtime/prompt/link_search.h"
 #include "runtime/reports/counts.h"

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "runtime/calls/reading/call_stream.h"
-#include "runtime/cpu/gemm.h"
+#include "runtime/cpu/products/gemm.h"
 #include "runtime/packed/packed_weights.h"
 #include "runtime/sampling/sampler.h"
 #include "simd/kernels.h"

@@ -89,8 +89,10 @@ ARROWS = {
     # What any backend does with a step: the CPU's, and plug-ins, which have it inside.
     "runtime/step": ("runtime/step", "runtime/backend/backend.h", "base/function_ref.h", "base/progress.h",
                      "base/status.h"),
-    "runtime/cpu": ("runtime/cpu", "runtime/cpu/attention", "runtime/cpu/states", "runtime/step", "runtime/backend", "runtime/packed", "base",
-                    "modules", "simd", "simd/packed"),
+    "runtime/cpu": ("runtime/cpu", "runtime/cpu/attention", "runtime/cpu/layers", "runtime/cpu/products", "runtime/cpu/states",
+                    "runtime/step", "runtime/backend", "runtime/packed", "base", "modules", "simd", "simd/packed"),
+    "runtime/cpu/layers": ("runtime/cpu/layers", "runtime/cpu/products", "runtime/backend", "base", "simd"),
+    "runtime/cpu/products": ("runtime/cpu/products", "runtime/backend", "runtime/packed", "base", "simd", "simd/packed"),
     "runtime/cpu/attention": ("runtime/cpu/attention", "runtime/cpu/states", "runtime/backend", "base", "modules",
                               "simd"),
     "runtime/cpu/states": ("runtime/cpu/states", "runtime/backend", "base", "modules", "simd"),
@@ -111,7 +113,7 @@ ARROWS = {
     "runtime/checks": ("runtime/checks", "runtime/session", "runtime/sampling", "runtime/prompt", "runtime/schema",
                        "runtime/engine", "runtime/jinja/values/unicode.h", "base", "pml", "modules"),
     "runtime/reports": ("runtime/reports", "runtime/checks", "runtime/session", "runtime/sampling", "runtime/prompt", "runtime/schema",
-                        "runtime/engine", "runtime/cpu", "runtime/packed", "runtime/model", "runtime/model/shape",
+                        "runtime/engine", "runtime/cpu", "runtime/cpu/products", "runtime/packed", "runtime/model", "runtime/model/shape",
                         "runtime/tokenizer", "runtime/chat", "runtime/backend", "runtime/checkpoint", "runtime/json",
                         "base", "pml", "modules", "modules/store", "simd"),
     "runtime/api": ("runtime/api", "runtime/reports", "runtime/checks", "runtime/session", "runtime/prompt", "runtime/schema",
@@ -190,7 +192,7 @@ ARROWS_OF_FILES = {
 HOMES = {
     r"expat\.h": ("pml/syntax/xml_reader.cc",),
     r"sentencepiece.*": ("runtime/tokenizer/sentencepiece/sentencepiece_tokenizer.cc",),
-    r"dnnl.*|oneapi/.*": ("runtime/cpu/onednn_products.cc",),
+    r"dnnl.*|oneapi/.*": ("runtime/cpu/products/onednn_products.cc",),
     r"omp\.h": ("base/parallel.cc",),
     r"hwy/.*": ("simd/hwy_kernels.cc", "simd/attend-inl.h", "simd/attend_multiply-inl.h", "simd/attend_quads-inl.h",
                  "simd/attend_tiles-inl.h", "simd/elements-inl.h", "simd/exp-inl.h", "simd/matmul-inl.h", "simd/quant-inl.h",
@@ -232,7 +234,7 @@ ALLOWED = {
     ("base/hash.cc", "throw"): "std::bad_alloc: OpenSSL's only way to fail here",
     ("runtime/cpu/states/kv_page.cc", "throw"): "std::bad_alloc, which a step makes its item's error",
     ("runtime/engine/engine_calls.cc", "throw"): "std::bad_alloc passes through std::call_once to the C API, which names it",
-    ("runtime/cpu/onednn_products.cc", "throw"): "std::bad_alloc passes through to the C API, which names it",
+    ("runtime/cpu/products/onednn_products.cc", "throw"): "std::bad_alloc passes through to the C API, which names it",
 }
 
 BASE_HEADERS = 10

@@ -1,4 +1,4 @@
-// Products of an x whose rows are made on the way (runtime/cpu/gemm.h).
+// Products of an x whose rows are made on the way (runtime/cpu/products/gemm.h).
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/cpu/gemm.h"
+#include "runtime/cpu/products/gemm.h"
 
 namespace pc::test {
 

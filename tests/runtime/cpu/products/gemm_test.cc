@@ -2,7 +2,7 @@
 // stored type, few rows and many, against a product in double precision; what
 // activations in 8 bits cost; and what oneDNN's scratch takes.
 
-#include "runtime/cpu/gemm.h"
+#include "runtime/cpu/products/gemm.h"
 
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // Latent attention's ends: queries that meet latents, and what is mixed of latents, are what heads'
 // own keys and values give; rows together get what each gets alone.
-#include "runtime/cpu/latent_heads.h"
+#include "runtime/cpu/layers/latent_heads.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "runtime/cpu/router.h"
+#include "runtime/cpu/layers/router.h"
 
 #include <algorithm>
 #include <array>

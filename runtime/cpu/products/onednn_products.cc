@@ -1,4 +1,4 @@
-#include "runtime/cpu/onednn_products.h"
+#include "runtime/cpu/products/onednn_products.h"
 
 #include <algorithm>
 #include <exception>
@@ -11,7 +11,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"  // align_up
-#include "runtime/cpu/product_tasks.h"
+#include "runtime/cpu/products/product_tasks.h"
 
 #ifdef PC_HAVE_ONEDNN
 #include <dnnl.hpp>

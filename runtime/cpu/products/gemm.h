@@ -36,8 +36,8 @@
 #include "base/status.h"
 #include "runtime/backend/backend.h"  // pc_tensor
 #include "runtime/backend/precision.h"
-#include "runtime/cpu/onednn_products.h"
-#include "runtime/cpu/product_tasks.h"
+#include "runtime/cpu/products/onednn_products.h"
+#include "runtime/cpu/products/product_tasks.h"
 #include "simd/kernels.h"
 
 namespace pc {

@@ -15,7 +15,7 @@
 #include "base/parallel.h"
 #include "base/status.h"
 #include "runtime/backend/backend.h"
-#include "runtime/cpu/gemm.h"
+#include "runtime/cpu/products/gemm.h"
 #include "simd/kernels.h"
 
 namespace pc {

@@ -1,4 +1,4 @@
-#include "runtime/cpu/mixture.h"
+#include "runtime/cpu/layers/mixture.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "runtime/cpu/gemm.h"
+#include "runtime/cpu/products/gemm.h"
 
 #include <algorithm>
 

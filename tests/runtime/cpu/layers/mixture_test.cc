@@ -1,6 +1,6 @@
 // Mixtures over rows: what many rows get together is what each gets alone; grouped products are
 // those of their groups; experts nobody chose are not read.
-#include "runtime/cpu/mixture.h"
+#include "runtime/cpu/layers/mixture.h"
 
 #include <sys/mman.h>
 

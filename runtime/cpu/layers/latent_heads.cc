@@ -1,4 +1,4 @@
-#include "runtime/cpu/latent_heads.h"
+#include "runtime/cpu/layers/latent_heads.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 // Which experts a token goes to: against a choice made by sorting in double precision, and rules
 // that hold whatever the numbers are.
-#include "runtime/cpu/router.h"
+#include "runtime/cpu/layers/router.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

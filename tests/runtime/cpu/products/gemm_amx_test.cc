@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/cpu/gemm.h"
+#include "runtime/cpu/products/gemm.h"
 #include "runtime/packed/packed_weights.h"
 #include "simd/packed/packed.h"
 #include "simd/packed_kernels.h"
