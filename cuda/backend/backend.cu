@@ -226,9 +226,10 @@ std::int32_t timeline_fork(const pc_backend_timeline* timeline, pc_backend_timel
 }
 
 std::int32_t timeline_rewind(pc_backend_timeline* timeline, std::uint32_t n_tokens,
-                             std::uint32_t n_attached, pc_backend_error* e) {
+                             std::uint32_t n_attached, std::uint32_t* n_left, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     timeline->timeline.rewind(n_tokens, n_attached);
+    *n_left = timeline->timeline.n_tokens();
     return ok();
   });
 }

@@ -34,6 +34,8 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
   if (layer.n_heads != first.n_heads || layer.n_kv_heads != first.n_kv_heads ||
       layer.head_dim != first.head_dim || layer.attn_scale != first.attn_scale)
     return refuse("layers with heads of several shapes are computed by the CPU backend alone");
+  if (layer.recurrent.kind != PC_RECURRENCE_NONE)
+    return refuse("layers that carry a state are computed by the CPU backend alone");
   if (layer.latent.dims != 0)
     return refuse("multi-head latent attention is computed by the CPU backend alone");
   if (!layer.wk.data || !layer.wv.data || layer.norm_values)

@@ -111,6 +111,7 @@ Result<Layout> Builder::build() {
   layout_.bos = encoder_.bos;
   layout_.modules.emplace_back();
   layout_.modules[kRoot].repair = schema_.repair;
+  layout_.modules[kRoot].cache = schema_.cache;
   pending_.bos = encoder_.bos.has_value();
   pending_.place = schema_.place;
   PC_TRY(turns_, read_turns(schema_.children));
@@ -236,7 +237,7 @@ Status Builder::add_module(const SchemaNode& node, std::uint32_t union_id) {
   module.parent = owner_;
   module.union_id = union_id;
   module.section = sections_[owner_];
-  module.cache = node.cache;
+  module.cache = node.cache && schema_.cache;
   module.repair = node.repair.value_or(layout_.modules[owner_].repair);
   module.own_repair = node.repair || layout_.modules[owner_].own_repair;
   module.position = position_;

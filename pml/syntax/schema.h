@@ -57,7 +57,8 @@ struct Schema {
   std::string name;
   Positions positions = Positions::kCompact;
   Attend attend = Attend::kPrefix;
-  Repair repair;  // of prompts that say nothing
+  Repair repair;      // of prompts that say nothing
+  bool cache = true;  // false: nothing is kept, as if every module said so and this text
   Place place;
   std::vector<SchemaNode> children;
   std::vector<SchemaScaffold> scaffolds;

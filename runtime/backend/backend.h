@@ -26,7 +26,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 15u
+#define PC_BACKEND_ABI 16u
 
 typedef enum pc_dtype {
   PC_DTYPE_NONE = 0,
@@ -156,6 +156,26 @@ typedef struct pc_latent {
   const pc_tensor* v_up; /* [n_heads], each [rows, dims] */
 } pc_latent;
 
+/* A layer that keeps one state of all tokens instead of keys and values of each, in the place of
+ * attention (docs/adr/0057-recurrent-layers.md). Its states are the numbers that each of its
+ * channels read for the n_taps - 1 tokens before the next, oldest first: [n_taps - 1, n_channels],
+ * zeros before the first token. */
+typedef enum pc_recurrence {
+  PC_RECURRENCE_NONE = 0,
+  /* A gated short convolution (LFM2): of [b, c, x] = in h, y = c * sum_j conv[j] u_(t - n_taps + 1
+   * + j), where u = b * x, and the layer makes out y. */
+  PC_RECURRENCE_CONVOLUTION = 1
+} pc_recurrence;
+
+typedef struct pc_recurrent {
+  uint32_t kind;       /* pc_recurrence */
+  uint32_t n_channels; /* that the convolution reads */
+  uint32_t n_taps;     /* 2 or more; the last is the token itself */
+  pc_tensor in;        /* [3 * n_channels, d_model] */
+  pc_tensor conv;      /* [n_taps, n_channels] f32 */
+  pc_tensor out;       /* [d_model, n_channels] */
+} pc_recurrent;
+
 /* One block:
  *   a = attention(norm(x)); x += residual_scale * norm'(a)
  *   f = ffn(norm(x));       x += residual_scale * norm'(f)
@@ -198,6 +218,7 @@ typedef struct pc_layer {
   uint32_t rope;         /* index into ropes, or PC_NO_ROPE */
   pc_latent latent;
   pc_mixture mixture;
+  pc_recurrent recurrent; /* where it is of a kind, the layer has no attention: no wq, wk, wv, wo */
 } pc_layer;
 
 /* Factors of 0 or 1 where they change nothing: see each. */
@@ -422,9 +443,11 @@ typedef struct pc_backend_v1 {
                            pc_backend_error* error);
 
   /* Forgets the tokens that it computed from n_tokens on, and what was attached from n_attached
-   * on, each counted in the order in which they came. */
+   * on, each counted in the order in which they came. Where layers carry states that were not kept
+   * of that place, more computed tokens go, up to a place of which they were. n_left: out, how many
+   * are left. */
   int32_t (*timeline_rewind)(pc_backend_timeline* timeline, uint32_t n_tokens, uint32_t n_attached,
-                             pc_backend_error* error);
+                             uint32_t* n_left, pc_backend_error* error);
 
   /* Copies the states of n_tokens of the tokens that it computed itself, from `first` on, into
    * planes that have room for them, as modules have them, keys as they are rotated; planes are all

@@ -121,13 +121,15 @@ Status BackendTimeline::compare(std::uint32_t first, const Resident& resident, s
 
 Status BackendTimeline::rewind(std::uint32_t n_tokens, std::uint32_t n_attached) {
   pc_backend_error e{};
-  const std::int32_t status = table()->timeline_rewind(timeline_.get(), n_tokens, n_attached, &e);
+  std::uint32_t n_left = 0;
+  const std::int32_t status =
+      table()->timeline_rewind(timeline_.get(), n_tokens, n_attached, &n_left, &e);
   if (status != 0) return backend_error(table()->name, status, e);
   if (n_attached < residents_.size()) {
     residents_.resize(n_attached);
     attached_.resize(n_attached);
   }
-  n_tokens_ = std::min(n_tokens_, n_tokens);
+  n_tokens_ = n_left;
   return ok();
 }
 

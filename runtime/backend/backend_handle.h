@@ -70,7 +70,8 @@ class BackendTimeline {
                  std::uint32_t layer, std::span<float> distances) const;
 
   // Keeps the first n_tokens computed tokens and the first n_attached attachments; forgets the
-  // rest.
+  // rest, and more tokens where layers carry states that were not kept of that place: n_tokens()
+  // says how many are left.
   Status rewind(std::uint32_t n_tokens, std::uint32_t n_attached);
 
   // Another timeline that has seen the same. The two share the memory of what they have in common.

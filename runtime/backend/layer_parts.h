@@ -34,6 +34,22 @@ inline bool is_latent(const pc_layer& layer) {
   return layer.latent.dims != 0;
 }
 
+inline bool is_recurrent(const pc_layer& layer) {
+  return layer.recurrent.kind != PC_RECURRENCE_NONE;
+}
+
+// Numbers of a recurrent layer's state; 0: the layer has none.
+inline std::uint32_t state_numbers(const pc_layer& layer) {
+  const pc_recurrent& r = layer.recurrent;
+  return is_recurrent(layer) ? (r.n_taps - 1) * r.n_channels : 0;
+}
+
+inline std::size_t n_state_numbers(const pc_model_desc& desc) {
+  std::size_t n = 0;
+  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers)) n += state_numbers(layer);
+  return n;
+}
+
 // The largest of a number of each layer.
 template <class Number>
 std::uint32_t largest_of_layers(const pc_model_desc& desc, const Number& number) {
@@ -59,6 +75,8 @@ template <class Visit>
 void for_each_matrix(const pc_layer& layer, const Visit& visit) {
   const pc_latent& latent = layer.latent;
   const std::size_t n_up = is_latent(layer) ? layer.n_heads : 0;
+  for (const pc_tensor* w : {&layer.recurrent.in, &layer.recurrent.out})
+    if (w->data) visit(*w);
   for (const pc_tensor* w : {&latent.q_down, &layer.wq, &layer.wk, &layer.wv})
     if (w->data) visit(*w);
   for (const pc_tensor* up : {latent.k_up, latent.v_up})

@@ -67,6 +67,10 @@ Result<Slide> Conversation::choose_slide(std::span<const AttachedTokens> attache
     return error(Code::kUnsupported,
                  "the window cannot slide: the model's states are bound to their positions, and "
                  "what it has read cannot be moved");
+  if (engine().model().is_recurrent())
+    return error(
+        Code::kUnsupported,
+        "the window cannot slide: layers of the model carry states of all that it has read");
   const auto n_wanted = static_cast<Position>(all - std::min(all, most_behind(window)));
   Slide slide;
   std::vector<Stretch> gone;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/mapped_file.h"  // n_lost_mappings
+#include "runtime/backend/layer_parts.h"
 
 namespace pc {
 
@@ -15,6 +16,7 @@ Executor::Executor(const pc_model_desc& desc, const simd::Kernels& kernels, Para
     : desc_(desc),
       kernels_(kernels),
       packed_(packed),
+      is_recurrent_(n_state_numbers(desc) != 0),
       transformer_(desc, kernels, parallel, max_rows, packed, precision),
       stepper_(limits_of(desc), max_rows, *this) {
   rows_.slots.reserve(max_rows);
@@ -28,10 +30,13 @@ TimelineLength Executor::length(const pc_step_item& item) const {
 void Executor::rewind(const pc_step_item& item, std::uint32_t n_tokens) noexcept {
   Timeline& timeline = item.timeline->timeline;
   timeline.rewind(n_tokens, timeline.n_attached());
+  item.timeline->recurrent.rewind(n_tokens);
 }
 
 // Modules are read where they lie.
-Result<bool> Executor::join(pc_step_item&, bool) {
+Result<bool> Executor::join(pc_step_item& item, bool) {
+  if (item.n_layers != 0 && is_recurrent_)
+    return error(Code::kUnsupported, "a model whose layers carry states is computed whole");
   return true;
 }
 
@@ -74,7 +79,19 @@ Status Executor::begin_sweep(const Sweep& sweep, const ReadSizes&) {
   }
   is_swept_ = false;
   find_read_rows(sweep);
+  if (is_recurrent_) find_recurrent_rows(sweep);
   return ok();
+}
+
+// A sweep writes new states, and reads those before it: it may be computed again.
+void Executor::find_recurrent_rows(const Sweep& sweep) {
+  rows_.recurrent.clear();
+  swept_.clear();
+  for (const SweepPart& part : sweep.parts) {
+    RecurrentStates& states = part.item->timeline->recurrent;
+    rows_.recurrent.push_back({part.first, part.n, states.now(), states.next()});
+    swept_.push_back(part.item->timeline);
+  }
 }
 
 // Of an item that hands out each token, or what each is given, all rows; and of all items where one
@@ -172,13 +189,18 @@ bool Executor::make_room() noexcept {
   return false;
 }
 
-void Executor::end_sweep(bool) noexcept {
+// Of a sweep that failed there are no states: its items go back to where they began.
+void Executor::end_sweep(bool failed) noexcept {
   rows_.slots.clear();
+  for (pc_backend_timeline* timeline : std::exchange(swept_, {}))
+    if (!failed) timeline->recurrent.commit(timeline->timeline.n_tokens());
 }
 
 // States have been written to where the runs say. What was computed from zeros in the place of
 // weights counts for nothing (docs/adr/0028).
-Status Executor::finish(const pc_step_item&, std::uint32_t) {
+Status Executor::finish(const pc_step_item& item, std::uint32_t first_token) {
+  pc_backend_timeline& t = *item.timeline;
+  t.recurrent.end_step(first_token, t.timeline.n_tokens() - first_token);
   if (n_lost_mappings() == 0 || !packed_.is_lost()) return ok();
   return error(Code::kIo,
                "the file of packed weights was cut short, or cannot be read any more, while "

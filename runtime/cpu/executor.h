@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "runtime/backend/backend.h"
 #include "runtime/cpu/rows.h"
+#include "runtime/cpu/states/recurrent_states.h"
 #include "runtime/cpu/states/timeline.h"
 #include "runtime/cpu/transformer.h"
 #include "runtime/step/step_device.h"
@@ -24,6 +25,7 @@
 struct pc_backend_timeline {
   pc::Timeline timeline;
   const pc::KvGeometry* stored;  // of modules, borrowed from the model
+  pc::RecurrentStates recurrent;
 };
 
 namespace pc {
@@ -57,21 +59,24 @@ class Executor final : public StepDevice {
   Status finish(const pc_step_item& item, std::uint32_t first_token) override;
 
   void find_read_rows(const Sweep& sweep);
+  void find_recurrent_rows(const Sweep& sweep);
   float* logits_room(std::size_t n_rows);
   void cap(float* logits, std::span<bool> finite, std::size_t row) const;
 
   const pc_model_desc& desc_;
   const simd::Kernels& kernels_;
   const PackedWeights& packed_;
+  const bool is_recurrent_;  // does any layer carry a state?
   Transformer transformer_;
 
   // Of the sweep.
   Rows rows_;
-  std::uint32_t n_layers_ = 0;             // pc_step_item::n_layers
-  ReadRows read_;                          // of which more than keys and values is asked for
-  bool is_swept_ = false;                  // compute() was called for it before
-  std::vector<KvSegment> segments_;        // that rows_.timelines view
-  std::vector<std::size_t> segment_ends_;  // [rows_.timelines] in segments_
+  std::uint32_t n_layers_ = 0;               // pc_step_item::n_layers
+  std::vector<pc_backend_timeline*> swept_;  // of its parts, where is_recurrent_
+  ReadRows read_;                            // of which more than keys and values is asked for
+  bool is_swept_ = false;                    // compute() was called for it before
+  std::vector<KvSegment> segments_;          // that rows_.timelines view
+  std::vector<std::size_t> segment_ends_;    // [rows_.timelines] in segments_
 
   AlignedBuffer<float> logits_;  // of several rows at once
 

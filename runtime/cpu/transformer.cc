@@ -11,8 +11,13 @@ namespace {
 
 static_assert(kMaxHeadDim <= simd::kMaxAttendHeadDim);
 
+// Of what attention or a recurrence makes of a row, or latent attention of its queries.
+std::uint32_t mixed_width(const pc_layer& layer) {
+  return std::max(q_width(layer), layer.recurrent.n_channels);
+}
+
 std::uint32_t widest_product_input(const pc_model_desc& d) {
-  return std::max({d.d_model, d.d_ffn, largest_of_layers(d, q_width)});
+  return std::max({d.d_model, d.d_ffn, largest_of_layers(d, mixed_width)});
 }
 
 std::vector<Gemm::Extent> largest_inputs(const pc_model_desc& d, std::uint32_t max_rows) {
@@ -36,8 +41,22 @@ bool needs_branch(const pc_model_desc& d) {
 
 std::uint32_t layers_to_states(const pc_model_desc& desc) {
   std::uint32_t n = desc.n_layers;
-  while (n > 0 && !has_states(desc.layers[n - 1])) --n;
+  while (n > 0 && !has_states(desc.layers[n - 1]) && !is_recurrent(desc.layers[n - 1])) --n;
   return n;
+}
+
+std::vector<std::size_t> first_recurrent_numbers(const pc_model_desc& desc) {
+  std::vector<std::size_t> first;
+  std::size_t n = 0;
+  for (const pc_layer& layer : std::span(desc.layers, desc.n_layers)) {
+    first.push_back(n);
+    n += state_numbers(layer);
+  }
+  return first;
+}
+
+std::uint32_t recurrent_width(const pc_layer& layer) {
+  return is_recurrent(layer) ? layer.recurrent.in.rows : 0;
 }
 
 }  // namespace
@@ -48,6 +67,7 @@ Transformer::Transformer(const pc_model_desc& desc, const simd::Kernels& kernels
       kernels_(kernels),
       parallel_(parallel),
       n_layers_to_states_(layers_to_states(desc)),
+      recurrent_numbers_(first_recurrent_numbers(desc)),
       attention_(desc, kernels, parallel, max_rows, precision == Precision::kDeterministic),
       gemm_(kernels, parallel, largest_inputs(desc, max_rows), &packed, precision),
       mixture_(desc, kernels, parallel, max_rows),
@@ -58,9 +78,10 @@ Transformer::Transformer(const pc_model_desc& desc, const simd::Kernels& kernels
       q_(std::size_t{max_rows} * largest_of_layers(desc, q_width)),
       k_(std::size_t{max_rows} * largest_of_layers(desc, kv_width)),
       v_(k_.size()),
-      mixed_(q_.size()),
+      mixed_(std::size_t{max_rows} * largest_of_layers(desc, mixed_width)),
       gate_(std::size_t{max_rows} * desc.d_ffn),
       up_(gate_.size()),
+      recurrent_(std::size_t{max_rows} * largest_of_layers(desc, recurrent_width)),
       ffn_gate_(max_rows),
       unread_(n_layers_to_states_ < desc.n_layers ? x_.size() : 0),
       ple_(std::size_t{max_rows} * desc.n_layers * desc.d_ple),
@@ -206,12 +227,12 @@ void Transformer::scale_stream(float scale) {
   });
 }
 
-// x += attention(norm(x)); x += ffn(norm(x)); or both from the x before.
+// x += mixer(norm(x)); x += ffn(norm(x)); or both from the x before.
 Status Transformer::halves(std::uint32_t index) {
   const pc_layer& layer = desc_.layers[index];
   const Normed attn(*this, layer.attn_norm, layer.attn_norm_bias, h_.data());
   if (!desc_.parallel) {
-    PC_CHECK_OK(attention(index, attn.rows()));
+    PC_CHECK_OK(mixer(index, attn.rows()));
     const Normed ffn(*this, layer.ffn_norm, layer.ffn_norm_bias, h_.data());
     if (layer.mixture.n_experts != 0) return mix(layer, ffn.made());
     return feed_forward(layer, ffn.rows());
@@ -219,7 +240,7 @@ Status Transformer::halves(std::uint32_t index) {
   const Normed ffn(*this, layer.ffn_norm, layer.ffn_norm_bias, branch_.data());
   const Gemm::Input h = attn.made();  // attention adds to x before the other product reads it
   const Gemm::Input h2 = layer.ffn_norm.data ? ffn.made() : h;
-  PC_CHECK_OK(attention(index, h));
+  PC_CHECK_OK(mixer(index, h));
   return feed_forward(layer, h2);
 }
 
@@ -255,6 +276,22 @@ Status Transformer::project_latent(std::uint32_t index, const Gemm::Input& h) {
   PC_CHECK_OK(latent_heads_.absorb(layer, mixed_.data(), n_tokens(), &gemm_, q_.data()));
   prepare_heads(index);
   return ok();
+}
+
+// What a token learns of others.
+Status Transformer::mixer(std::uint32_t index, const Gemm::Input& h) {
+  return is_recurrent(desc_.layers[index]) ? recur(index, h) : attention(index, h);
+}
+
+// x += Wout y, where y is what the layer's recurrence makes of Win h and its state
+Status Transformer::recur(std::uint32_t index, const Gemm::Input& h) {
+  const pc_layer& layer = desc_.layers[index];
+  const pc_recurrent& r = layer.recurrent;
+  PC_CHECK_OK(gemm_.linear(h, r.in, false, recurrent_.data()));
+  short_convolution(r, rows_->recurrent, recurrent_numbers_[index], parallel_, recurrent_.data(),
+                    mixed_.data());
+  static constexpr pc_tensor kNoBias{};
+  return add_branch({mixed_.data(), n_tokens()}, r.out, kNoBias, layer.attn_post_norm);
 }
 
 // x += Wo attention(rotate(Wq h), rotate(Wk h), Wv h)

@@ -48,7 +48,7 @@ class Transformer {
   // layers are computed, stream() is not to be looked at.
   Status sweep_for(const Rows& rows, const ReadRows& read, Proceed proceed);
 
-  // Up to the last that has states.
+  // Up to the last that has states, of tokens or of its own.
   std::uint32_t n_layers_to_states() const { return n_layers_to_states_; }
 
   // Computes and writes keys and values of the first n_states layers alone, of those that have
@@ -81,7 +81,9 @@ class Transformer {
   Status finish_for(const ReadRows& read, Proceed proceed);
   Status project(std::uint32_t layer, const Gemm::Input& h);
   Status project_latent(std::uint32_t layer, const Gemm::Input& h);
+  Status mixer(std::uint32_t layer, const Gemm::Input& h);
   Status attention(std::uint32_t layer, const Gemm::Input& h);
+  Status recur(std::uint32_t layer, const Gemm::Input& h);
   Status feed_forward(const pc_layer& layer, const Gemm::Input& h);
   Status inner(const pc_ffn& ffn, const Gemm::Input& h);
   void activate(const pc_ffn& ffn, std::uint32_t row);
@@ -108,6 +110,7 @@ class Transformer {
   const simd::Kernels& kernels_;
   Parallel parallel_;
   const std::uint32_t n_layers_to_states_;
+  const std::vector<std::size_t> recurrent_numbers_;  // [n_layers] where a layer's state begins
   Attention attention_;
   std::vector<RotationTable> key_rotations_;  // [n_ropes] by key_position, a row a token
   Gemm gemm_;
@@ -122,8 +125,9 @@ class Transformer {
   AlignedBuffer<float> branch_;  // the same: what a block adds, or a parallel block's second norm
   AlignedBuffer<float> q_;       // [max_rows, n_heads, head_dim] of the layer
   AlignedBuffer<float> k_, v_;   // [max_rows, n_kv_heads, head_dim]
-  AlignedBuffer<float> mixed_;   // [max_rows, n_heads, head_dim]
+  AlignedBuffer<float> mixed_;   // [max_rows, n_heads, head_dim], or [max_rows, n_channels]
   AlignedBuffer<float> gate_, up_;  // [max_rows, d_ffn]
+  AlignedBuffer<float> recurrent_;  // [max_rows, 3 * n_channels] of a recurrent layer
   AlignedBuffer<float> ffn_gate_;   // [max_rows] logits of how much a layer's own network counts
   AlignedBuffer<float> unread_;     // [max_rows, d_model] the stream of rows that nobody reads
   AlignedBuffer<float> ple_;        // [max_rows, n_layers, d_ple] tokens' own inputs to layers

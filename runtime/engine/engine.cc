@@ -105,6 +105,10 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   PC_TRY(engine->model_, bind_model(options.model_path, options.context_tokens));
   PC_CHECK_OK(check_context(*engine->model_, options.context_tokens));
   PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
+  if (engine->model_->is_recurrent())
+    engine->add_remark(
+        "layers of the model carry states of all tokens before, which are not kept yet: every "
+        "prompt is computed whole");
   PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->open_store(options));
   engine->held_ = std::make_shared<HeldModules>(engine->store_ && engine->store_->writable()

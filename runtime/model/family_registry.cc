@@ -27,6 +27,7 @@ extern const Family kGptOss;
 extern const Family kGranite;
 extern const Family kGraniteMoe;
 extern const Family kHunYuan;
+extern const Family kLfm2;
 extern const Family kLlama;
 extern const Family kMiniCpm3;
 extern const Family kMinistral3;
@@ -56,7 +57,7 @@ const std::array kFamilies{&kLlama,       &kMistral,     &kMixtral,     &kMinist
                            &kOlmo3,       &kOlmoe,       &kExaone4,     &kGlm,        &kGlm4,
                            &kGlm4Moe,     &kGlm4MoeLite, &kDeepseekV2,  &kDeepseekV3, &kMiniCpm3,
                            &kErnie,       &kErnieMoe,    &kHunYuan,     &kGptOss,     &kGranite,
-                           &kGraniteMoe,  &kFalcon,      &kMpt,         &kGpt2};
+                           &kGraniteMoe,  &kFalcon,      &kMpt,         &kGpt2,       &kLfm2};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.
@@ -65,7 +66,7 @@ struct Refusal {
   std::string_view reason;
 };
 constexpr std::string_view kRecurrent =
-    "its recurrent state depends on the whole text before it, so no piece of it can be reused";
+    "its layers carry a recurrent state of a kind that is not computed";
 constexpr std::string_view kLatent = "its latent attention is of a kind that is not computed";
 constexpr std::string_view kUnsaid =
     "a GGUF file of it does not say how its positions were stretched; its folder runs";

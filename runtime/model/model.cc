@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "runtime/backend/layer_parts.h"  // n_state_numbers
 #include "runtime/checkpoint/gguf.h"
 #include "runtime/checkpoint/safetensors.h"
 #include "runtime/json/json.h"
@@ -220,6 +221,10 @@ bool Model::files_sound() const {
 bool Model::relocates() const {
   return positions() != PositionScheme::kLearned &&
          std::ranges::none_of(layers, [](const pc_layer& l) { return l.norm_rotated != 0; });
+}
+
+bool Model::is_recurrent() const {
+  return n_state_numbers(desc) != 0;
 }
 
 PositionScheme Model::positions() const {

@@ -11,7 +11,8 @@
 #include <span>
 #include <thread>
 
-#include "base/parallel.h"  // usable_threads
+#include "base/parallel.h"                // usable_threads
+#include "runtime/backend/layer_parts.h"  // is_recurrent
 #include "simd/kernels.h"
 
 namespace pc {
@@ -165,12 +166,19 @@ void hash_latent(const pc_latent& latent, std::uint32_t n_heads, Sha256* hash) {
     for (const pc_tensor& tensor : std::span(up, n_heads)) hash_tensor(tensor, hash);
 }
 
+void hash_recurrent(const pc_recurrent& recurrent, Sha256* hash) {
+  const auto& [kind, n_channels, n_taps, in, conv, out] = recurrent;
+  hash->field("recurrent");
+  hash_numbers(hash, kind, n_channels, n_taps);
+  hash_tensors(hash, in, conv, out);
+}
+
 // first: of the model, whose heads the digest of the whole begins with.
 void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
   const auto& [attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo, sinks,
                attn_post_norm, ffn_norm, ffn_norm_bias, ffn, ffn_post_norm, ple_gate, ple_out,
                ple_norm, output_scale, n_heads, n_kv_heads, head_dim, attn_scale, states,
-               norm_values, norm_rotated, window, rope, latent, mixture] = layer;
+               norm_values, norm_rotated, window, rope, latent, mixture, recurrent] = layer;
   hash_tensors(hash, attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo,
                attn_post_norm, ffn_norm, ffn_norm_bias);
   hash_ffn(ffn, hash);
@@ -181,7 +189,9 @@ void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
     hash->field("heads");
     hash_numbers(hash, n_heads, n_kv_heads, head_dim, attn_scale);
   }
-  if (!wk.data) {
+  if (is_recurrent(layer)) {
+    hash_recurrent(recurrent, hash);
+  } else if (!wk.data) {
     hash->field("states of another layer");
     hash_number(states, hash);
   }

@@ -206,6 +206,13 @@ std::uint32_t Chain::n_computed() const {
   return n;
 }
 
+void Chain::keep_computed(std::uint32_t n) {
+  for (Link& link : links_) {
+    link.n_computed = std::min(link.n_computed, n);
+    n -= link.n_computed;
+  }
+}
+
 void Chain::add_missing(std::vector<pc_run>* runs) const {
   for (const Link& link : links_)
     if (link.n_missing() != 0) runs->push_back(link.run());

@@ -120,6 +120,8 @@ class Chain {
 
   // Tokens of all links that the timeline has computed.
   std::uint32_t n_computed() const;
+  // The timeline has the first n of the computed tokens alone: the others are missing again.
+  void keep_computed(std::uint32_t n);
 
   // add_missing(): the runs that are still to be computed, in order. computed(): they are computed.
   void add_missing(std::vector<pc_run>* runs) const;

@@ -103,7 +103,8 @@ void Task::piece_done(Status result) {
   // memory for its sentence.
   lost_place_ = true;
   try {
-    lost_place_ = !work_.timeline->rewind(n_before_, work_.timeline->n_attached()).ok();
+    const Status back = work_.timeline->rewind(n_before_, work_.timeline->n_attached());
+    lost_place_ = !back.ok() || work_.timeline->n_tokens() != n_before_;
   } catch (const std::bad_alloc&) {
   }
 }

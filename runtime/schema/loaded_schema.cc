@@ -50,6 +50,14 @@ std::string records_dir(const Engine& engine) {
   return engine.store() && engine.store()->writable() ? engine.store()->options().dir : "";
 }
 
+// Of a model whose states cannot be kept.
+void compute_always(pml::Schema* schema) {
+  schema->cache = false;
+  schema->attend = pml::Attend::kPrefix;
+  schema->scaffolds.clear();
+  schema->stand_ins.clear();
+}
+
 }  // namespace
 
 LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::TextEncoder text_encoder,
@@ -142,6 +150,7 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(
     const std::optional<std::string>& name_space) {
   const pml::ReadFileFn reader = base_dir.empty() ? pml::ReadFileFn() : pml::file_reader(base_dir);
   PC_TRY(pml::Schema schema, pml::parse_schema(text, reader));
+  if (engine->model().is_recurrent()) compute_always(&schema);
   // States that are bound to their positions: each module keeps the schema's place.
   if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
   if (!engine->model().relocates() && schema.attend == pml::Attend::kSlots)
@@ -160,6 +169,7 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::of(std::shared_ptr<const Eng
                                                        pml::Schema schema,
                                                        const std::optional<std::string>& name_space,
                                                        bool offers_stand_ins) {
+  if (engine->model().is_recurrent()) compute_always(&schema);
   if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
   pml::TextEncoder encoder = engine->text_encoder_of_today();
   PC_TRY(pml::Layout layout, pml::lay_out(schema, encoder));

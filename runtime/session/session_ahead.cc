@@ -12,6 +12,7 @@ namespace pc {
 
 // Precondition: the token drawn last is the chain's last, and more may be drawn.
 std::size_t Session::most_drafted() const {
+  if (engine().model().is_recurrent()) return 0;  // a draft that is wrong costs its states
   const std::size_t end = static_cast<std::size_t>(position()) + 1;
   const std::size_t window = engine().context_tokens();
   return std::min({std::size_t{answer_.max_draft().value_or(DraftLength::kMost)}, draft_room_,

@@ -104,6 +104,7 @@ Status Session::read_on(Appending appending) {
   if (!appendix.keeps_answer && !forked) {
     PC_TRY(forked, run_.fork());
     PC_CHECK_OK(forked->rewind(appendix.chain.n_computed(), forked->n_attached()));
+    appendix.chain.keep_computed(forked->n_tokens());
   }
   std::vector<float> logits(answer_.logits().size());
   std::vector<pc_run> runs;
@@ -154,6 +155,7 @@ Status Session::go_back(Position position) {
          answer_.room_behind(back.kept, max_tokens_behind(back.begin, options_), otherwise()));
   PC_TRY(BackendTimeline timeline, run_.fork());
   PC_CHECK_OK(timeline.rewind(back.chain.n_computed(), back.read.n_attached));
+  back.chain.keep_computed(timeline.n_tokens());
   std::vector<pc_run> runs;
   back.chain.add_missing(&runs);
   std::vector<float> logits(answer_.logits().size());
@@ -167,8 +169,8 @@ Status Session::go_back(Position position) {
   begin_answer(std::move(room));
   read_ = {};
   read_.prompt_tokens = conversation_.n_tokens();
-  read_.computed_tokens = 1;
-  read_.cached_tokens = read_.prompt_tokens - 1;
+  for (const pc_run& run : runs) read_.computed_tokens += run.n_tokens;
+  read_.cached_tokens = read_.prompt_tokens - read_.computed_tokens;
   read_.prefill_us = read_.ttft_us = std::exchange(move_us_, 0) + watch.microseconds();
   return ok();
 }

@@ -73,6 +73,7 @@ FAMILIES = {
     "DeepseekV2ForCausalLM": (ARCH.DEEPSEEK2, "deepseek-llm"),
     "DeepseekV3ForCausalLM": (ARCH.DEEPSEEK2, "deepseek-v3"),
     "Glm4MoeLiteForCausalLM": (ARCH.DEEPSEEK2, "glm4"),
+    "Lfm2ForCausalLM": (ARCH.LFM2, "lfm2"),
     "HunYuanDenseV1ForCausalLM": (ARCH.HUNYUAN_DENSE, "hunyuan-dense"),
     "Ministral3ForCausalLM": (ARCH.MISTRAL3, "tekken"),
     "Mistral3ForConditionalGeneration": (ARCH.MISTRAL3, "tekken"),
@@ -100,7 +101,7 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "glm4_moe", "glm4_moe_groups", "ernie4_5", "ernie4_5_bias", "ernie4_5_moe",
          "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3", "hunyuan", "gemma4", "gemma4_keys_v4",
          "gemma4_moe", "deepseek2", "deepseek2_groups", "deepseek3",
-         "glm4_moe_lite"]
+         "glm4_moe_lite", "lfm2"]
 
 OLDER = "_older"  # as converters wrote latent attention before mid-2025
 
@@ -171,6 +172,8 @@ def add_shape(writer, arch, c, latent):
     writer.add_embedding_length(c.hidden_size)
     if arch == ARCH.GEMMA4:
         return add_gemma4_shape(writer, c)
+    if arch == ARCH.LFM2:
+        return add_lfm2_shape(writer, c)
     writer.add_feed_forward_length(ffn or 4 * c.hidden_size)
     writer.add_head_count(c.num_attention_heads)
     if arch == ARCH.DEEPSEEK2:
@@ -186,6 +189,17 @@ def add_shape(writer, arch, c, latent):
         writer.add_layer_norm_rms_eps(c.rms_norm_eps)
     else:
         writer.add_layer_norm_eps(c.layer_norm_epsilon)
+
+
+def add_lfm2_shape(writer, c):
+    """Layers without heads for keys and values are convolutions; the width is as adjusted."""
+    width, unit = 2 * c.intermediate_size // 3, c.block_multiple_of
+    writer.add_feed_forward_length((width + unit - 1) // unit * unit)
+    writer.add_head_count(c.num_attention_heads)
+    writer.add_head_count_kv([0 if kind == "conv" else c.num_key_value_heads
+                              for kind in c.layer_types])
+    writer.add_layer_norm_rms_eps(c.norm_eps)
+    writer.add_shortconv_l_cache(c.conv_L_cache)
 
 
 def add_gemma4_shape(writer, c):
@@ -435,6 +449,8 @@ def gguf_tensors(tensors, arch, c, latent=True):
             if re.search(r"\.attn\.bias$", name):
                 continue  # the mask
             name = "transformer." + name.removeprefix("transformer.")
+        if "conv.conv" in name:
+            t = t.squeeze(1)
         t = rearranged(name, t, arch, c).contiguous()
         if arch == ARCH.GEMMA4 and name.endswith(("router.scale", "per_expert_scale")):
             layer = re.findall(r"layers\.(\d+)\.", name)[0]

@@ -7,7 +7,7 @@ from transformers import (DeepseekV2Config, DeepseekV3Config, Ernie4_5Config, Er
                           Gemma4Config, Gemma4TextConfig, Glm4Config, Glm4MoeConfig,
                           Glm4MoeLiteConfig, GlmConfig,
                           GraniteConfig, GraniteMoeConfig, GraniteMoeSharedConfig,
-                          HunYuanDenseV1Config, LlamaConfig, MiniCPM3Config,
+                          HunYuanDenseV1Config, Lfm2Config, LlamaConfig, MiniCPM3Config,
                           Ministral3Config, Mistral3Config, MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
                           OlmoeConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen2VLConfig,
                           Qwen2_5_VLConfig, Qwen3Config, Qwen3MoeConfig, Qwen3VLConfig,
@@ -131,6 +131,14 @@ def v4_hunyuan(config):
     rope["type"] = rope.pop("rope_type")
     return dict(config, rope_theta=10000.0, use_qk_norm=True, use_cla=False, num_experts=1,
                 rope_scaling=dict(rope, beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=0.0))
+
+
+def v4_lfm2(config):
+    """As the released files: the layers that attend by their numbers, and older names."""
+    types = config.pop("layer_types")
+    config["full_attn_idxs"] = [i for i, t in enumerate(types) if t == "full_attention"]
+    config["block_ff_dim"] = config.pop("intermediate_size")
+    return v4_plain(config)
 
 
 def v4_deepseek(config):
@@ -374,6 +382,17 @@ MODELS = {
                              short_factor=[1.0, 1.04, 1.08, 1.11],
                              long_factor=[1.1, 1.8, 3.8, 7.1])),
                  torch.float32, dict(longrope=True)),
+
+    # LFM2: as transformers 5 writes it, and as its first files were.
+    "lfm2": (Lfm2Config, dict(SMALL, num_attention_heads=2, num_hidden_layers=4, intermediate_size=40,
+                              block_multiple_of=8, conv_L_cache=3, norm_eps=1e-5,
+                              layer_types=["conv", "full_attention", "conv", "conv"]),
+             torch.float32, {}),
+    "lfm2_v4": (Lfm2Config, dict(SMALL, num_attention_heads=2, num_hidden_layers=4,
+                                 intermediate_size=40, block_multiple_of=8, conv_L_cache=3,
+                                 norm_eps=1e-5,
+                                 layer_types=["conv", "full_attention", "conv", "conv"]),
+                torch.float32, dict(v4=v4_lfm2)),
 }
 
 

@@ -79,6 +79,7 @@ ARROWS = {
     "runtime/chat/whole": ("runtime/chat/whole", "runtime/chat/program", "runtime/jinja/library",
                            "runtime/jinja/values", "base", "pml/turns/text_encoder.h"),
     "runtime/backend": ("runtime/backend", "base", "modules", "simd"),
+    "runtime/model/hybrids": ("runtime/model/hybrids", "runtime/model/families", "runtime/model/shape", "runtime/json", "base"),
     "runtime/model": ("runtime/model", "runtime/model/shape", "runtime/model/families", "runtime/backend",
                       "runtime/checkpoint", "runtime/json", "base", "modules/store", "simd"),
     "runtime/model/shape": ("runtime/model/shape", "runtime/backend", "runtime/checkpoint", "runtime/json", "base",

@@ -136,11 +136,12 @@ static int32_t timeline_fork(const pc_backend_timeline* timeline, pc_backend_tim
 }
 
 static int32_t timeline_rewind(pc_backend_timeline* timeline, uint32_t n_tokens,
-                               uint32_t n_attached, pc_backend_error* error) {
+                               uint32_t n_attached, uint32_t* n_left, pc_backend_error* error) {
   const int32_t failed = fails("timeline_rewind", error);
   if (failed) return failed;
   if (n_tokens < timeline->n_tokens) timeline->n_tokens = n_tokens;
   if (n_attached < timeline->n_attached) timeline->n_attached = n_attached;
+  *n_left = timeline->n_tokens;
   return 0;
 }
 

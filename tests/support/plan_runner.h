@@ -148,7 +148,8 @@ class Backend {
     check(table_->timeline_read(timeline.get(), first, n, &planes, &error_));
   }
   void rewind(Timeline& timeline, std::uint32_t n_tokens, std::uint32_t n_attached = UINT32_MAX) {
-    check(table_->timeline_rewind(timeline.get(), n_tokens, n_attached, &error_));
+    std::uint32_t n_left = 0;
+    check(table_->timeline_rewind(timeline.get(), n_tokens, n_attached, &n_left, &error_));
     if (n_attached < timeline.residents.size()) timeline.residents.resize(n_attached);
   }
   void step(std::span<pc_step_item> items) {

@@ -117,14 +117,7 @@ class LayerBinder {
   Result<pc_layer> bind() {
     if (c_.pre_norms)
       PC_CHECK_OK(norm(names_.attn_norm, &layer_.attn_norm, &layer_.attn_norm_bias));
-    const bool latent = c_.latent.dims != 0;
-    PC_CHECK_OK(latent ? latent_qkv() : names_.qkv.empty() ? separate_qkv() : fused_qkv());
-    PC_CHECK_OK(head_norms());
-    if (c_.sinks) {
-      PC_TRY(layer_.sinks, vector(names_.sinks, "", layer_.n_heads));
-    }
-    const std::uint32_t o_cols = latent ? layer_.n_heads * c_.latent.value : q_rows();
-    PC_CHECK_OK(linear(names_.o, c_.d_model, o_cols, c_.o_bias, &layer_.wo, &layer_.bo));
+    PC_CHECK_OK(c_.is_recurrent(index_) ? recurrent() : attention());
     if (c_.pre_norms && (!c_.parallel || c_.parallel_norms))
       PC_CHECK_OK(norm(names_.ffn_norm, &layer_.ffn_norm, &layer_.ffn_norm_bias));
     if (c_.has_mixture(index_)) PC_CHECK_OK(mixture());
@@ -141,6 +134,29 @@ class LayerBinder {
   }
 
  private:
+  Status attention() {
+    const bool latent = c_.latent.dims != 0;
+    PC_CHECK_OK(latent ? latent_qkv() : names_.qkv.empty() ? separate_qkv() : fused_qkv());
+    PC_CHECK_OK(head_norms());
+    if (c_.sinks) {
+      PC_TRY(layer_.sinks, vector(names_.sinks, "", layer_.n_heads));
+    }
+    const std::uint32_t o_cols = latent ? layer_.n_heads * c_.latent.value : q_rows();
+    return linear(names_.o, c_.d_model, o_cols, c_.o_bias, &layer_.wo, &layer_.bo);
+  }
+
+  Status recurrent() {
+    pc_recurrent& r = layer_.recurrent;
+    r.kind = c_.recurrent.kind;
+    r.n_channels = c_.recurrent.n_channels;
+    r.n_taps = c_.recurrent.n_taps;
+    PC_TRY(r.in, matrix(names_.recurrent_in, 3 * r.n_channels, c_.d_model));
+    PC_TRY(r.out, matrix(names_.recurrent_out, c_.d_model, r.n_channels));
+    PC_TRY(r.conv,
+           tensors_.taps(prefix_ + std::string(names_.conv) + ".weight", r.n_channels, r.n_taps));
+    return ok();
+  }
+
   std::uint32_t q_rows() const { return layer_.n_heads * layer_.head_dim; }
   std::uint32_t kv_rows() const { return layer_.n_kv_heads * layer_.head_dim; }
 

@@ -26,6 +26,7 @@ struct TensorNames {
   std::string_view embedding = {}, positions = {}, final_norm = {}, head = {};
   std::string_view attn_norm = {}, q = {}, k = {}, v = {}, qkv = {}, q_norm = {}, k_norm = {};
   std::string_view o = {}, attn_post_norm = {};
+  std::string_view recurrent_in = {}, conv = {}, recurrent_out = {};  // of recurrent layers
   // Latent attention. Where kv_up is not "" it is k_up, turned, and v_up of each head by turns.
   std::string_view q_down = {}, q_down_norm = {}, q_up = {}, kv_down = {}, latent_norm = {};
   std::string_view kv_up = {}, k_up = {}, v_up = {};

@@ -34,15 +34,31 @@ Status read_of_layers(const GgufKeys& keys, std::string_view key, const ModelCon
   if (list.size() != n_layers)
     return keys.error(Code::kCorrupt, key,
                       "is not a list of " + std::to_string(n_layers) + " layers");
+  of_layers->assign(config.n_layers, 0);
   for (std::uint32_t i = 0; i < config.n_layers; ++i) {
+    if (config.is_recurrent(i) && list[i] == 0) continue;
     if (list[i] < 1 || list[i] > static_cast<std::int64_t>(kMaxExtent))
       return keys.error(Code::kUnsupported, key,
                         "is " + std::to_string(list[i]) + " for layer " + std::to_string(i));
-    of_layers->push_back(static_cast<std::uint32_t>(list[i]));
+    (*of_layers)[i] = static_cast<std::uint32_t>(list[i]);
   }
   *most = std::ranges::max(*of_layers);
+  if (*most == 0) return keys.error(Code::kUnsupported, key, "is 0 for all layers");
+  std::ranges::replace(*of_layers, 0u, *most);  // of layers that have none it means nothing
   if (std::ranges::all_of(*of_layers, [&](std::uint32_t n) { return n == *most; }))
     of_layers->clear();
+  return ok();
+}
+
+// Layers without heads for keys and values: recurrent ones, in families that have such.
+Status read_layers_without_keys(const GgufKeys& keys, ModelConfig* out) {
+  const std::string key = keys.full("attention.head_count_kv");
+  const GgufValue* value = keys.metadata().find(key);
+  if (!value || !value->is_array) return ok();
+  PC_TRY(const auto list, keys.metadata().integers(key));
+  if (std::ranges::find(list, 0) == list.end()) return ok();
+  for (std::uint32_t i = 0; i < out->n_layers && i < list.size(); ++i)
+    out->recurrent.layers.push_back(list[i] == 0);
   return ok();
 }
 
@@ -51,6 +67,7 @@ Status read_heads(const GgufKeys& keys, ModelConfig* out) {
   std::vector<std::uint32_t> heads, kv_heads;
   PC_CHECK_OK(read_of_layers(keys, "attention.head_count", *out, &out->n_heads, &heads));
   if (out->n_heads == 0) return keys.error(Code::kCorrupt, "attention.head_count", "is missing");
+  PC_CHECK_OK(read_layers_without_keys(keys, out));
   PC_CHECK_OK(read_of_layers(keys, "attention.head_count_kv", *out, &out->n_kv_heads, &kv_heads));
   if (out->n_kv_heads == 0) {
     out->n_kv_heads = out->n_heads;

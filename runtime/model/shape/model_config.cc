@@ -196,6 +196,8 @@ Status check_shape(const std::string& where, const ModelConfig& c) {
     if (rope != PC_NO_ROPE && h.head_dim != c.rope_head_dim(rope))
       return refuse("layers of one rotary embedding differ in head_dim");
   }
+  if (!c.recurrent.layers.empty() && c.recurrent.kind == PC_RECURRENCE_NONE)
+    return refuse("some of its layers have no heads for keys and values");
   const auto& [latent, rotary, nope, value, q_rank, norm_eps] = c.latent;
   if (std::uint64_t{c.n_heads} * (std::uint64_t{nope} + rotary + value + latent) >
       static_cast<std::uint64_t>(kMaxExtent))

@@ -41,6 +41,13 @@ struct LatentConfig {
   std::optional<double> norm_eps = {};  // of its norms, where not the model's
 };
 
+// Layers that keep a state in the place of attention (pc_recurrent).
+struct RecurrentConfig {
+  pc_recurrence kind = PC_RECURRENCE_NONE;
+  std::uint32_t n_channels = 0, n_taps = 0;
+  std::vector<bool> layers = {};  // [n_layers]; {}: there are none
+};
+
 struct ModelConfig {
   std::string architecture;  // "LlamaForCausalLM"; GGUF: "llama"
   std::uint32_t n_layers = 0, d_model = 0, n_heads = 0, n_kv_heads = 0, head_dim = 0;
@@ -75,6 +82,7 @@ struct ModelConfig {
   std::vector<std::uint32_t> windows;  // [n_layers] keys a query sees, itself included; 0 = all
 
   LatentConfig latent;
+  RecurrentConfig recurrent;
   MixtureConfig mixture;  // where some layers have one; d_ffn is then that of the others
 
   // Set by the family: which parts its blocks have (pc_layer, pc_model_desc).
@@ -111,7 +119,12 @@ struct ModelConfig {
       if (layer_ropes[i] == rope) return heads(i).head_dim;
     return head_dim;
   }
+  bool is_recurrent(std::uint32_t layer) const {
+    return !recurrent.layers.empty() && recurrent.layers[layer];
+  }
+  // Keys and values of its own.
   bool has_states(std::uint32_t layer) const {
+    if (is_recurrent(layer)) return false;
     return states_of.empty() || states_of[layer] == layer;
   }
 

@@ -160,6 +160,21 @@ pc_tensor TensorBinder::turned(const pc_tensor& matrix) {
   return {copy, static_cast<std::uint32_t>(type), matrix.cols, matrix.rows};
 }
 
+Result<pc_tensor> TensorBinder::taps(const std::string& name, std::uint32_t n_channels,
+                                     std::uint32_t n_taps) {
+  const auto* found = find(name);
+  const bool deep = found && found->second.shape.size() == 3;
+  const std::array<std::uint64_t, 3> shape{n_channels, deep ? 1 : n_taps, n_taps};
+  PC_TRY(const pc_tensor stored,
+         take(name, std::span(shape).first(deep ? 3 : 2), n_channels, n_taps));
+  const std::size_t n = std::size_t{n_channels} * n_taps;
+  AlignedBuffer<float> wide(n);
+  const auto type = static_cast<simd::Type>(stored.dtype);
+  simd::selected_or_scalar_kernels().to_f32(static_cast<const std::byte*>(aligned(stored).data),
+                                            type, n, wide.data());
+  return turned({wide.data(), PC_DTYPE_F32, n_channels, n_taps});
+}
+
 Result<pc_tensor> TensorBinder::ungrouped(const pc_tensor& fused, std::uint32_t n_groups,
                                           std::uint32_t group, std::uint32_t height) {
   const std::size_t head =

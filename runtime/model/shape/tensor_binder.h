@@ -51,6 +51,10 @@ class TensorBinder {
   // A copy of a matrix that was taken, [columns, rows] of it; of one in quantised blocks, as f32.
   pc_tensor turned(const pc_tensor& matrix);
 
+  // The weights of a convolution of each channel, as formats store them, [n_channels, n_taps] or
+  // [n_channels, 1, n_taps], as an f32 copy [n_taps, n_channels].
+  Result<pc_tensor> taps(const std::string& name, std::uint32_t n_channels, std::uint32_t n_taps);
+
   // A copy of [n_groups * (group + 2) * height, cols], whose rows come by group
   // ("group" queries, a key and a value, `height` rows each), with all queries
   // first, then all keys, then all values.

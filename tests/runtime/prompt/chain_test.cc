@@ -167,6 +167,24 @@ TEST_CASE("a chain that went back is as if it had not gone on") {
   }
 }
 
+TEST_CASE("of a timeline that has less than the chain, the rest is missing again") {
+  const ModuleIdentity base = identity();
+  Random random(5);
+  const auto events = random_events(random, 8);
+  for (std::uint32_t n = 0; n < 2000; n += 97) {
+    Chain chain = build(base, events, true);
+    chain.computed();
+    const std::uint32_t all = chain.n_computed(), left = std::min(n, all);
+    chain.keep_computed(left);
+    REQUIRE(chain.n_computed() == left);
+    std::vector<pc_run> runs;
+    chain.add_missing(&runs);
+    std::uint32_t n_missing = 0;
+    for (const pc_run& run : runs) n_missing += run.n_tokens;
+    REQUIRE(n_missing == all - left);
+  }
+}
+
 TEST_CASE("what is missing is what is neither found nor computed") {
   const ModuleIdentity base = identity();
   Chain chain(base);

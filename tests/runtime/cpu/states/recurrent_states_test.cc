@@ -1,0 +1,86 @@
+// The states of recurrent layers at the places that a timeline goes back to.
+#include "runtime/cpu/states/recurrent_states.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+using namespace pc;
+
+namespace {
+
+constexpr std::size_t kNumbers = 3;
+
+// A step of n tokens behind `first`: every number of its state is that of its tokens.
+void step(RecurrentStates& states, std::uint32_t first, std::uint32_t n) {
+  std::fill_n(states.next(), kNumbers, static_cast<float>(first + n));
+  states.commit(first + n);
+  states.end_step(first, n);
+}
+
+}  // namespace
+
+TEST_CASE("before any token there are zeros, and without numbers every place is one") {
+  const RecurrentStates states(kNumbers);
+  for (std::size_t i = 0; i < kNumbers; ++i) CHECK(states.now()[i] == 0.0f);
+  CHECK(states.nearest(5) == 0);
+  RecurrentStates none(0);
+  CHECK_FALSE(none.has_numbers());
+  CHECK(none.nearest(5) == 5);
+  none.end_step(0, 5);
+  none.rewind(3);
+}
+
+TEST_CASE("a place where several tokens began is kept, one of a single token until the next") {
+  RecurrentStates states(kNumbers);
+  step(states, 0, 10);
+  for (std::uint32_t i = 10; i < 20; ++i) step(states, i, 1);
+  step(states, 20, 5);
+  step(states, 25, 1);
+  CHECK(states.nearest(26) == 26);
+  CHECK(states.nearest(25) == 25);
+  CHECK(states.nearest(24) == 20);
+  CHECK(states.nearest(19) == 0);
+  states.rewind(20);
+  CHECK(states.now()[0] == 20.0f);
+  step(states, 20, 1);
+  CHECK(states.now()[2] == 21.0f);
+}
+
+TEST_CASE("places are few, and the first token's is among them") {
+  RecurrentStates states(kNumbers);
+  for (std::uint32_t i = 0; i < 100; ++i) step(states, 2 * i, 2);
+  std::size_t n = 0;
+  for (std::uint32_t place = 0; place <= 200; ++place) n += states.nearest(place) == place;
+  CHECK(n <= RecurrentStates::kPlaces + 2);
+  CHECK(states.nearest(1) == 0);
+  CHECK(states.nearest(200) == 200);
+  CHECK(states.nearest(198) == 198);
+}
+
+TEST_CASE("a fork goes its own way, and sweeps of one step leave no places") {
+  RecurrentStates states(kNumbers);
+  step(states, 0, 4);
+  RecurrentStates fork = states;
+  step(fork, 4, 1);
+  CHECK(states.now()[0] == 4.0f);
+  CHECK(fork.now()[0] == 5.0f);
+  std::fill_n(states.next(), kNumbers, 6.0f);
+  states.commit(6);
+  std::fill_n(states.next(), kNumbers, 8.0f);
+  states.commit(8);
+  states.end_step(4, 4);
+  CHECK(states.nearest(7) == 4);
+  CHECK(states.now()[0] == 8.0f);
+}
+
+TEST_CASE("a step that failed goes back to where it began") {
+  RecurrentStates states(kNumbers);
+  step(states, 0, 4);
+  std::fill_n(states.next(), kNumbers, 6.0f);
+  states.commit(6);
+  states.next();  // of a sweep that fails
+  states.rewind(4);
+  CHECK(states.now()[0] == 4.0f);
+  step(states, 4, 3);
+  CHECK(states.now()[0] == 7.0f);
+}
