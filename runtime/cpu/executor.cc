@@ -192,8 +192,9 @@ bool Executor::make_room() noexcept {
 // Of a sweep that failed there are no states: its items go back to where they began.
 void Executor::end_sweep(bool failed) noexcept {
   rows_.slots.clear();
-  for (pc_backend_timeline* timeline : std::exchange(swept_, {}))
+  for (pc_backend_timeline* timeline : swept_)
     if (!failed) timeline->recurrent.commit(timeline->timeline.n_tokens());
+  swept_.clear();
 }
 
 // States have been written to where the runs say. What was computed from zeros in the place of

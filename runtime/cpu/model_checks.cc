@@ -188,6 +188,7 @@ Status check_model(const pc_model_desc& d, std::uint32_t kv_type) {
                   kv_type_name(static_cast<KvType>(kv_type)) + " want a multiple of " +
                   std::to_string(kv_type_unit(static_cast<KvType>(kv_type))) + "; bf16 takes it");
   }
+  if (n_states == 0) return refuse("none of its layers has keys and values");
   return ok();
 }
 

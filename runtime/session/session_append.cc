@@ -99,12 +99,15 @@ Status Session::append_tokens(std::span<const TokenId> tokens) {
 // Computes what was appended and starts another answer.
 Status Session::read_on(Appending appending) {
   Appendix& appendix = appending.appendix;
-  // Work that fails leaves its timeline as it was; an answer that goes, goes from a fork.
+  // Work that fails leaves its timeline as it was; an answer that goes, goes from a fork, and so
+  // does all where a timeline keeps few of the places that it could go back to.
   std::optional<BackendTimeline> forked = std::move(appending.timeline);
-  if (!appendix.keeps_answer && !forked) {
+  if (!forked && (!appendix.keeps_answer || engine().model().is_recurrent())) {
     PC_TRY(forked, run_.fork());
-    PC_CHECK_OK(forked->rewind(appendix.chain.n_computed(), forked->n_attached()));
-    appendix.chain.keep_computed(forked->n_tokens());
+    if (!appendix.keeps_answer) {
+      PC_CHECK_OK(forked->rewind(appendix.chain.n_computed(), forked->n_attached()));
+      appendix.chain.keep_computed(forked->n_tokens());
+    }
   }
   std::vector<float> logits(answer_.logits().size());
   std::vector<pc_run> runs;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "tools/bench/bench_text.h"
+#include "tools/output/failure.h"
 
 namespace pc::cli {
 namespace {
@@ -39,7 +40,12 @@ BenchWorkload::BenchWorkload(const promptcache::Engine& engine, std::uint32_t ca
   };
   text_ = text_of_tokens(fresh, count).text;
   fresh_ = static_cast<std::uint32_t>(count(text_));
-  cached_ = static_cast<std::uint32_t>(prompt().counts().tokens) - fresh_;
+  const auto counts = prompt().counts();
+  if (cached != 0 && counts.computed_tokens == counts.tokens)
+    throw Failure(kFailure,
+                  "nothing of this model's prompts is kept, so there are no tokens before those "
+                  "that are measured: --cached 0 -d 0 leaves these measures out");
+  cached_ = static_cast<std::uint32_t>(counts.tokens) - fresh_;
 }
 
 }  // namespace pc::cli

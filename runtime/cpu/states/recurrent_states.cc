@@ -15,7 +15,7 @@ RecurrentStates::RecurrentStates(std::size_t n_numbers) : n_numbers_(n_numbers) 
 }
 
 float* RecurrentStates::next() {
-  if (!next_) next_ = std::make_shared<Block>(n_numbers_);
+  if (!next_ || next_.use_count() > 1) next_ = std::make_shared<Block>(n_numbers_);
   if (places_.size() == places_.capacity())
     places_.reserve(2 * places_.size());  // commit() has room
   return next_->data();
@@ -29,8 +29,8 @@ void RecurrentStates::commit(std::uint32_t n_tokens) {
 void RecurrentStates::end_step(std::uint32_t first, std::uint32_t n_tokens) {
   if (n_numbers_ == 0) return;
   const std::uint32_t last = places_.back().n_tokens;
-  std::erase_if(places_, [&](Place& place) {
-    if (place.n_tokens == first && n_tokens > 1) place.begins_many = true;
+  for (Place& place : places_) place.begins_many |= place.n_tokens == first && n_tokens > 1;
+  std::erase_if(places_, [&](const Place& place) {
     const bool stays = place.n_tokens == 0 || place.n_tokens == first || place.n_tokens == last;
     return !stays && !place.begins_many;
   });
@@ -50,6 +50,7 @@ std::uint32_t RecurrentStates::nearest(std::uint32_t n_tokens) const {
 
 void RecurrentStates::rewind(std::uint32_t n_tokens) {
   if (n_numbers_ == 0) return;
+  next_.reset();  // of rows that failed
   PC_EXPECT(nearest(n_tokens) == n_tokens);
   std::erase_if(places_, [&](const Place& place) { return place.n_tokens > n_tokens; });
 }

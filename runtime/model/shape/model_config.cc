@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>  // std::identity
 #include <string_view>
 #include <utility>
 
@@ -198,6 +199,8 @@ Status check_shape(const std::string& where, const ModelConfig& c) {
   }
   if (!c.recurrent.layers.empty() && c.recurrent.kind == PC_RECURRENCE_NONE)
     return refuse("some of its layers have no heads for keys and values");
+  if (!c.recurrent.layers.empty() && std::ranges::all_of(c.recurrent.layers, std::identity()))
+    return refuse("none of its layers attends; models of recurrent layers alone are not computed");
   const auto& [latent, rotary, nope, value, q_rank, norm_eps] = c.latent;
   if (std::uint64_t{c.n_heads} * (std::uint64_t{nope} + rotary + value + latent) >
       static_cast<std::uint64_t>(kMaxExtent))

@@ -73,6 +73,17 @@ TEST_CASE("a fork goes its own way, and sweeps of one step leave no places") {
   CHECK(states.now()[0] == 8.0f);
 }
 
+TEST_CASE("a copy of a timeline whose sweep failed writes a block of its own") {
+  RecurrentStates states(kNumbers);
+  step(states, 0, 4);
+  states.next();  // fails, and is not rewound
+  RecurrentStates fork = states;
+  step(states, 4, 1);
+  step(fork, 4, 2);
+  CHECK(states.now()[0] == 5.0f);
+  CHECK(fork.now()[0] == 6.0f);
+}
+
 TEST_CASE("a step that failed goes back to where it began") {
   RecurrentStates states(kNumbers);
   step(states, 0, 4);

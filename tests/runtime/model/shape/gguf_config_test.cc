@@ -173,7 +173,25 @@ TEST_CASE("heads that are listed for each layer") {
   CHECK(c->heads(3).head_dim == 16);
   CHECK(with({2, 2, 2, 2})->layer_heads.empty());
   CHECK(with({2, 2, 2}).error().code == Code::kCorrupt);
-  refused(with({2, 0, 2, 2}), "is 0 for layer 1");
+  refused(with({0, 0, 0, 0}), "is 0 for all layers");
+  const auto some = with({2, 0, 2, 2});
+  REQUIRE(some.ok());
+  const Status shape = check_shape("m.gguf", *some);
+  REQUIRE_FALSE(shape.ok());
+  CHECK_THAT(shape.error().message, Catch::Contains("no heads for keys and values"));
+}
+
+TEST_CASE("LFM2: layers without heads for keys and values are convolutions") {
+  const auto c = config_of("lfm2", [](GgufBytes& b) {
+    b.value<std::uint32_t>("lfm2.shortconv.l_cache", 3);
+    b.array<std::uint32_t>("lfm2.attention.head_count_kv", {0, 2, 0, 0});
+  });
+  REQUIRE(c.ok());
+  CHECK(c->recurrent.layers == std::vector<bool>{true, false, true, true});
+  CHECK(c->recurrent.n_taps == 3);
+  CHECK(c->has_states(1));
+  CHECK_FALSE(c->has_states(2));
+  CHECK(check_shape("m.gguf", *c).ok());
 }
 
 TEST_CASE("Gemma 4: whose states a layer attends to, and with which heads") {
