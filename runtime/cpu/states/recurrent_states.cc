@@ -30,10 +30,14 @@ void RecurrentStates::end_step(std::uint32_t first, std::uint32_t n_tokens) {
   if (n_numbers_ == 0) return;
   const std::uint32_t last = places_.back().n_tokens;
   for (Place& place : places_) place.begins_many |= place.n_tokens == first && n_tokens > 1;
-  std::erase_if(places_, [&](const Place& place) {
+  const auto goes = [&](const Place& place) {
     const bool stays = place.n_tokens == 0 || place.n_tokens == first || place.n_tokens == last;
     return !stays && !place.begins_many;
-  });
+  };
+  // A block that goes is the next one, unless somebody shares it: see next().
+  const auto gone = std::ranges::find_if(places_, goes);
+  if (gone != places_.end()) next_ = gone->block;
+  std::erase_if(places_, goes);
   const auto n_many = std::ranges::count(places_, true, &Place::begins_many);
   if (n_many <= std::ptrdiff_t{kPlaces}) return;
   const auto oldest = std::ranges::find_if(
@@ -50,7 +54,6 @@ std::uint32_t RecurrentStates::nearest(std::uint32_t n_tokens) const {
 
 void RecurrentStates::rewind(std::uint32_t n_tokens) {
   if (n_numbers_ == 0) return;
-  next_.reset();  // of rows that failed
   PC_EXPECT(nearest(n_tokens) == n_tokens);
   std::erase_if(places_, [&](const Place& place) { return place.n_tokens > n_tokens; });
 }

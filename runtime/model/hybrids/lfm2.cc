@@ -33,6 +33,7 @@ Result<std::vector<bool>> read_convolutions(JsonView config, std::uint32_t n_lay
   }
   const auto attending = config.find("full_attn_idxs");
   if (!attending) return layers;
+  if (!attending->is_array()) return attending->error(Code::kCorrupt, "is not a list of layers");
   layers.assign(n_layers, true);
   for (std::size_t i = 0; i < attending->size(); ++i) {
     PC_TRY(const std::int64_t layer, attending->at(i).integer_in(0, n_layers - 1));
@@ -51,6 +52,11 @@ Status adjust_width(JsonView config, ModelConfig* out) {
   PC_TRY(const bool adjusts, config.boolean_or("block_auto_adjust_ff_dim", true));
   if (!adjusts) return ok();
   auto width = static_cast<std::uint32_t>(2 * std::uint64_t{out->d_ffn} / 3);
+  PC_TRY(const bool is_plain, says_null(config, "block_ffn_dim_multiplier"));
+  if (is_plain) {
+    out->d_ffn = width;
+    return ok();
+  }
   PC_TRY(const double factor, config.number_or("block_ffn_dim_multiplier", 1));
   if (!(factor > 0 && factor <= 16))
     return config.error(Code::kUnsupported, "block_ffn_dim_multiplier is out of range");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
 
 using namespace pc;
 
@@ -82,6 +83,22 @@ TEST_CASE("a copy of a timeline whose sweep failed writes a block of its own") {
   step(fork, 4, 2);
   CHECK(states.now()[0] == 5.0f);
   CHECK(fork.now()[0] == 6.0f);
+}
+
+TEST_CASE("token after token takes no memory") {
+  RecurrentStates states(kNumbers);
+  step(states, 0, 4);
+  std::set<const float*> blocks;
+  for (std::uint32_t i = 4; i < 40; ++i) {
+    step(states, i, 1);
+    blocks.insert(states.now());
+  }
+  CHECK(blocks.size() <= 3);
+  RecurrentStates fork = states;
+  step(fork, 40, 1);
+  step(states, 40, 2);
+  CHECK(fork.now()[0] == 41.0f);
+  CHECK(states.now()[0] == 42.0f);
 }
 
 TEST_CASE("a step that failed goes back to where it began") {

@@ -265,6 +265,26 @@ TEST_CASE("an unknown architecture is named, with its reason and what there is")
   refused(configure(JsonDocument::parse("[]", "config.json")->root()), Code::kCorrupt, "object");
 }
 
+TEST_CASE("LFM2: which layers are convolutions, and how wide their networks are") {
+  const auto with = [](const std::string& fields) { return config_of("Lfm2ForCausalLM", fields); };
+  const auto c = with(R"("full_attn_idxs":[1,3],"block_ff_dim":300,"block_multiple_of":64)");
+  if (!c.ok()) FAIL(c.error().message);
+  CHECK(c->recurrent.layers == std::vector<bool>{true, false, true, false});
+  CHECK(c->d_ffn == 256);  // two thirds, up to a multiple
+  CHECK(with(R"("full_attn_idxs":[1],"block_ff_dim":300,"block_ffn_dim_multiplier":null)")->d_ffn ==
+        200);
+  CHECK(
+      with(R"("full_attn_idxs":[1],"block_ff_dim":300,"block_auto_adjust_ff_dim":false)")->d_ffn ==
+      300);
+  refused(with(R"("full_attn_idxs":3)"), Code::kCorrupt, "list of layers");
+  CHECK_FALSE(with(R"("full_attn_idxs":[4])").ok());
+  refused(with(R"("layer_types":["conv","conv"])"), Code::kCorrupt, "4 layers");
+  refused(with(R"("layer_types":["conv","mamba","conv","conv"])"), Code::kUnsupported, "mamba");
+  refused(with(R"("conv_bias":true)"), Code::kUnsupported, "conv_bias");
+  refused(with(R"("conv_L_cache":1)"), Code::kUnsupported, "conv_L_cache");
+  refused(with(R"("full_attn_idxs":[])"), Code::kUnsupported, "none of its layers attends");
+}
+
 TEST_CASE("architectures that cannot be computed are refused by name with the reason") {
   const struct {
     const char *folder, *gguf, *reason;
