@@ -160,4 +160,7 @@ void populate(std::span<const std::byte> bytes);
 // Does the page that holds this byte lie in memory? True where it cannot be known.
 bool is_resident(const std::byte* byte);
 
+// Of this machine; UINT64_MAX where it cannot be known.
+std::uint64_t machine_memory_bytes();
+
 }  // namespace pc

@@ -1,7 +1,5 @@
 #include "runtime/cpu/read_ahead.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <system_error>
@@ -40,8 +38,7 @@ bool is_resident(const std::vector<Bytes>& ranges) {
 bool fits(const std::vector<Bytes>& ranges) {
   std::uint64_t bytes = 0;
   for (const Bytes range : ranges) bytes += range.size();
-  const auto pages = static_cast<std::uint64_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
-  return bytes / static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) <= pages / 2;
+  return bytes <= machine_memory_bytes() / 2;
 }
 
 void read(const std::stop_token& stop, const std::vector<Bytes>& ranges) {

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/mapped_file.h"
 #include "pml/turns/chat_template.h"
 #include "runtime/backend/states_shape.h"
 #include "runtime/chat/program/chat_template_file.h"
@@ -89,6 +90,14 @@ Status check_context(const Model& model, std::uint32_t context_tokens) {
   return error(Code::kInvalidArgument, "a context of " + std::to_string(context_tokens) +
                                            " tokens is beyond the model's own of " +
                                            std::to_string(model.context_tokens));
+}
+
+std::string too_large(std::uint64_t weight_bytes, std::uint64_t memory_bytes) {
+  if (weight_bytes <= memory_bytes) return "";
+  const auto mib = [](std::uint64_t bytes) { return std::to_string(bytes >> 20) + " MiB"; };
+  return "the model's " + mib(weight_bytes) + " of weights are more than the " + mib(memory_bytes) +
+         " of this machine's memory: they are read from the disk again and again, of a "
+         "mixture the experts that a token needs";
 }
 
 Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options) {
@@ -330,6 +339,7 @@ Status Engine::open_backend(const EngineOptions& options) {
   backend_ = std::make_unique<const BackendModel>(std::move(backend).value());
   scheduler_ = std::make_unique<Scheduler>(*backend_, model_->checkpoint.files);
   add_remark(backend_->remark());
+  add_remark(too_large(model_->weight_bytes, machine_memory_bytes()));
   // A model that is read for the first time was touched all over; what is needed comes back.
   for (const MappedFile& file : model_->checkpoint.files) file.let_go();
   return ok();

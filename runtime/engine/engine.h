@@ -215,4 +215,7 @@ class Engine {
   mutable std::shared_ptr<const Engine> cpu_ PC_GUARDED_BY(cpu_mutex_);
 };
 
+// The remark of an engine whose weights are more than the memory; "" of another. Both in bytes.
+std::string too_large(std::uint64_t weight_bytes, std::uint64_t memory_bytes);
+
 }  // namespace pc

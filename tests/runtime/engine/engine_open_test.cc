@@ -93,5 +93,10 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("weights that are more than the memory are said") {
+  CHECK(too_large(4 << 20, 4 << 20).empty());
+  CHECK_THAT(too_large((4 << 20) + 1, 4 << 20), Catch::Contains("4 MiB of weights are more than"));
+}
+
 }  // namespace
 }  // namespace pc::test
