@@ -72,7 +72,6 @@ constexpr std::string_view kUnsaid =
     "a GGUF file of it does not say how its positions were stretched; its folder runs";
 constexpr std::string_view kSparse = "its sparse attention is not computed";
 constexpr std::string_view kExperts = "its mixture of experts is of a kind that is not computed";
-constexpr std::string_view kFolder = "its experts are read from GGUF files alone";
 constexpr std::string_view kEncoder = "it has an encoder; only decoders are computed";
 constexpr auto kRefusals = std::to_array<Refusal>({
     {"mamba", kRecurrent},
@@ -97,9 +96,7 @@ constexpr auto kRefusals = std::to_array<Refusal>({
     {"deepseek", kExperts},
     {"minicpm3", kUnsaid},
     {"kimi", kLatent},
-    {"qwen3vlmoe", kFolder},
     {"moe", kExperts},
-    {"gptoss", kFolder},
     {"llama4", kExperts},
     {"dbrx", kExperts},
     {"grok", kExperts},

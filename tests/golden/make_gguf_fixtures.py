@@ -43,7 +43,7 @@ from transformers.utils import logging
 
 from make_model_fixtures import (N_TOKENS, SEEING, model_class, randomize, write_expected,
                                  write_json)
-from model_list import EXPERTS, SHAPE, VOCAB
+from model_list import GPT_OSS, QWEN3_VL_MOE, SHAPE, VOCAB
 
 # architectures: (GGUF's, pre-tokenizer; None: a sentencepiece vocabulary)
 FAMILIES = {
@@ -596,14 +596,7 @@ def gpt_oss_tensors(name, t):
 
 def gpt_oss(out, seed):
     """gpt-oss, whose folders hold experts otherwise: a file alone, and its logits."""
-    config = GptOssConfig(
-        vocab_size=VOCAB, hidden_size=32, intermediate_size=64, num_hidden_layers=3,
-        num_attention_heads=4, num_key_value_heads=2, head_dim=16, num_local_experts=5,
-        num_experts_per_tok=2, sliding_window=8, max_position_embeddings=1024, bos_token_id=1,
-        eos_token_id=2, pad_token_id=None, attn_implementation="eager",
-        rope_parameters=dict(rope_type="yarn", rope_theta=150000.0, factor=8.0, beta_fast=32.0,
-                             beta_slow=1.0, truncate=False,
-                             original_max_position_embeddings=128))
+    config = GptOssConfig(**GPT_OSS)
     model = AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
     randomize(model, seed)
     writer = new_writer(out / "gpt_oss.gguf", ARCH.GPT_OSS, "gpt-4o", config,
@@ -618,14 +611,7 @@ def gpt_oss(out, seed):
 
 def qwen3_vl_moe(out, seed):
     """The text of Qwen3-VL's mixtures, whose folders hold experts turned: a file alone."""
-    config = Qwen3VLMoeConfig(
-        text_config=dict(EXPERTS, head_dim=8, num_experts=6, moe_intermediate_size=8,
-                         norm_topk_prob=True, rope_parameters=dict(
-                             rope_type="default", rope_theta=10000.0, mrope_interleaved=True,
-                             mrope_section=[2, 1, 1])),
-        vision_config=dict(depth=1, hidden_size=8, num_heads=2, intermediate_size=8,
-                           out_hidden_size=24, in_channels=1, patch_size=2,
-                           num_position_embeddings=4, deepstack_visual_indexes=[0]))
+    config = Qwen3VLMoeConfig(**QWEN3_VL_MOE)
     model = model_class(config).from_config(config, dtype=torch.float32).eval()
     randomize(model, seed)
     tensors = {}

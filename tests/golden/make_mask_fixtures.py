@@ -250,7 +250,7 @@ def forward(model, rows):
     inputs = {"position_ids": torch.tensor([rows.positions])}
     mask = block_mask(rows, getattr(text_config(model), "sliding_window", None) or None)
     if text_config(model).model_type in ("gemma2", "gemma3_text", "gemma4_text", "smollm3", "olmo3",
-                                         "exaone4"):
+                                         "exaone4", "gpt_oss"):
         # Kinds of layers: each takes its own mask.
         mask = {"full_attention": block_mask(rows, None), "sliding_attention": mask}
     if text_config(model).model_type == "mpt":

@@ -40,6 +40,7 @@ import tempfile
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, LlamaConfig
+from transformers.integrations.mxfp4 import convert_moe_packed_tensors
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.pytorch_utils import Conv1D
@@ -111,6 +112,23 @@ def stored_tensors(model, dtype, bare_gpt2=False):
         n = model.config.n_positions
         tensors["h.0.attn.bias"] = torch.ones(1, 1, n, n).tril()
     return tensors
+
+
+def in_mxfp4(tensors, seed):
+    """gpt-oss's experts as published, in place of its matrices; and what transformers reads there."""
+    generator = torch.Generator().manual_seed(seed)
+    stored, read = {}, {}
+    for name, t in sorted(tensors.items()):
+        read[name] = stored[name] = t
+        if not name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+            continue
+        n, columns, rows = t.shape
+        blocks = torch.randint(256, (n, rows, columns // 32, 16), generator=generator)
+        scales = torch.randint(122, 126, (n, rows, columns // 32), generator=generator)
+        del stored[name]
+        stored[name + "_blocks"], stored[name + "_scales"] = blocks.byte(), scales.byte()
+        read[name] = convert_moe_packed_tensors(blocks, scales, dtype=torch.float32)
+    return stored, read
 
 
 def save_weights(folder, tensors, shards):
@@ -187,6 +205,19 @@ def write_expected(folder, reference, cases, seed):
     (folder / "expected.bin").write_bytes(b"".join(blobs))
 
 
+def reference_of(folder, config, tensors, options):
+    """Starts from the files, as a user would; MXFP4 is no type of a CPU's there."""
+    with tempfile.TemporaryDirectory() as other:
+        if options.get("mxfp4"):
+            plain = json.loads((folder / "config.json").read_text())
+            del plain["quantization_config"]
+            folder = pathlib.Path(other)
+            write_json(folder / "config.json", plain)
+            save_weights(folder, tensors, 1)
+        return model_class(config).from_pretrained(folder, dtype=torch.float32,
+                                                   attn_implementation="eager").eval()
+
+
 def make_model(out, name):
     config_class, fields, dtype, options = MODELS[name]
     seed = seed_of(name)
@@ -200,7 +231,13 @@ def make_model(out, name):
     tensors = stored_tensors(model, dtype, options.get("bare_gpt2", False))
     tensors.update({n: torch.ones(shape, dtype=dtype)
                     for n, shape in options.get("extra", {}).items()})
-    save_weights(folder, tensors, options.get("shards", 1))
+    if options.get("turned"):
+        tensors = {n: t.transpose(1, 2).contiguous() if "experts" in n else t
+                   for n, t in tensors.items()}
+    stored = tensors
+    if options.get("mxfp4"):
+        stored, tensors = in_mxfp4(tensors, seed)
+    save_weights(folder, stored, options.get("shards", 1))
     model.config.dtype = dtype
     model.config.architectures = [type(model).__name__]
     model.config.save_pretrained(folder)
@@ -209,13 +246,13 @@ def make_model(out, name):
         del config[field]
     if "v4" in options:
         config = v4_dialect(config, options["v4"])
+    if options.get("mxfp4"):
+        config["quantization_config"] = {"quant_method": "mxfp4"}
     write_json(folder / "config.json", config)
     if "generation" in options:
         write_json(folder / "generation_config.json", options["generation"])
 
-    # The reference starts from the files, as a user would.
-    reference = model_class(of_config).from_pretrained(folder, dtype=torch.float32,
-                                                       attn_implementation="eager").eval()
+    reference = reference_of(folder, of_config, tensors, options)
     write_expected(folder, reference, cases_of(options), seed)
     if "rope_type" in options:
         config["rope_scaling"]["type"] = options["rope_type"]

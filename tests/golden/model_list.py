@@ -2,16 +2,17 @@
 transformers 4 wrote its config.json (folder names that end in `_v4`)."""
 
 import torch
-from transformers import (DeepseekV2Config, DeepseekV3Config, Ernie4_5Config, Ernie4_5_MoeConfig, Exaone4Config, FalconConfig,
-                          GPT2Config, Gemma2Config, Gemma3Config, Gemma3TextConfig,
-                          Gemma4Config, Gemma4TextConfig, Glm4Config, Glm4MoeConfig,
-                          Glm4MoeLiteConfig, GlmConfig,
-                          GraniteConfig, GraniteMoeConfig, GraniteMoeSharedConfig,
-                          HunYuanDenseV1Config, Lfm2Config, LlamaConfig, MiniCPM3Config,
-                          Ministral3Config, Mistral3Config, MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
-                          OlmoeConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen2VLConfig,
-                          Qwen2_5_VLConfig, Qwen3Config, Qwen3MoeConfig, Qwen3VLConfig,
-                          SmolLM3Config)
+from transformers import (
+    DeepseekV2Config, DeepseekV3Config, Ernie4_5Config, Ernie4_5_MoeConfig,
+    Exaone4Config, FalconConfig, GPT2Config, Gemma2Config, Gemma3Config,
+    Gemma3TextConfig, Gemma4Config, Gemma4TextConfig, Glm4Config,
+    Glm4MoeConfig, Glm4MoeLiteConfig, GlmConfig, GptOssConfig, GraniteConfig,
+    GraniteMoeConfig, GraniteMoeSharedConfig, HunYuanDenseV1Config,
+    Lfm2Config, LlamaConfig, MiniCPM3Config, Ministral3Config, Mistral3Config,
+    MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
+    OlmoeConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen2VLConfig,
+    Qwen2_5_VLConfig, Qwen3Config, Qwen3MoeConfig, Qwen3VLConfig,
+    Qwen3VLMoeConfig, SmolLM3Config)
 
 VOCAB = 64
 SHAPE = dict(
@@ -173,6 +174,22 @@ def v4_phi3(config):
 #   jump, longrope: more expected sets, see make_model_fixtures.py
 #   extra: shapes of tensors that a checkpoint has beside those of the model
 #   rope_type: a name of the first checkpoints, which transformers 5 no longer reads
+GPT_OSS = dict(
+    vocab_size=VOCAB, hidden_size=32, intermediate_size=64, num_hidden_layers=3,
+    num_attention_heads=4, num_key_value_heads=2, head_dim=16, num_local_experts=5,
+    num_experts_per_tok=2, sliding_window=8, max_position_embeddings=1024, bos_token_id=1,
+    eos_token_id=2, pad_token_id=None, attn_implementation="eager",
+    rope_parameters=dict(rope_type="yarn", rope_theta=150000.0, factor=8.0, beta_fast=32.0,
+                         beta_slow=1.0, truncate=False, original_max_position_embeddings=128))
+QWEN3_VL_MOE = dict(
+    text_config=dict(EXPERTS, head_dim=8, num_experts=6, moe_intermediate_size=8,
+                     norm_topk_prob=True, rope_parameters=dict(
+                         rope_type="default", rope_theta=10000.0, mrope_interleaved=True,
+                         mrope_section=[2, 1, 1])),
+    vision_config=dict(depth=1, hidden_size=8, num_heads=2, intermediate_size=8,
+                       out_hidden_size=24, in_channels=1, patch_size=2,
+                       num_position_embeddings=4, deepstack_visual_indexes=[0]))
+
 MODELS = {
     "llama": (LlamaConfig, dict(SHAPE), torch.float32, {}),
     "llama_bias": (LlamaConfig, dict(SHAPE, attention_bias=True, mlp_bias=True), torch.float32, {}),
@@ -393,6 +410,14 @@ MODELS = {
                                  norm_eps=1e-5,
                                  layer_types=["conv", "full_attention", "conv", "conv"]),
                 torch.float32, dict(v4=v4_lfm2)),
+
+    # gpt-oss: experts turned, and in MXFP4, as published. Qwen3-VL's mixture as published, turned,
+    # and as transformers 5 writes it.
+    "gpt_oss_turned": (GptOssConfig, GPT_OSS, torch.bfloat16, {}),
+    "gpt_oss_mxfp4": (GptOssConfig, GPT_OSS, torch.float32, dict(mxfp4=True)),
+    "qwen3_vl_moe_turned": (Qwen3VLMoeConfig, QWEN3_VL_MOE, torch.float32,
+                            dict(turned=True)),
+    "qwen3_vl_moe_plain": (Qwen3VLMoeConfig, QWEN3_VL_MOE, torch.float32, dict(jump=True)),
 }
 
 

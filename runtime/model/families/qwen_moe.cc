@@ -1,6 +1,6 @@
 // Qwen2 and Qwen3 with mixtures of experts: Qwen2's beside a shared network that counts by a gate,
-// Qwen3's (Qwen3-30B-A3B, Qwen3-Coder) alone. The text of Qwen3-VL's is read from GGUF: its folders
-// hold experts turned.
+// Qwen3's (Qwen3-30B-A3B, Qwen3-Coder) alone; also the text of Qwen3-VL's, whose folders hold
+// experts turned.
 #include <array>
 
 #include "runtime/model/families/family.h"
@@ -23,7 +23,23 @@ Status configure_qwen3(JsonView config, ModelConfig* out) {
   return configure_qwen_window(config, out);
 }
 
-// The reference always makes the weights sum to 1.
+// The reference always makes the weights sum to 1; so it does in GGUF.
+Status configure_qwen3_vl(JsonView config, ModelConfig* out) {
+  PC_CHECK_OK(configure_qwen3(config, out));
+  out->mixture.normalised = true;
+  return ok();
+}
+
+TensorNames qwen3_vl_names(const ModelConfig&) {
+  TensorNames names = text_names(kLlamaNames);
+  names.expert_prefix = "";
+  names.expert_gate_up = "mlp.experts.gate_up_proj";
+  names.expert_down = "mlp.experts.down_proj";
+  names.stack_ending = "";
+  names.stacks = Stacks::kEither;
+  return names;
+}
+
 Status configure_qwen3_gguf(const GgufKeys& keys, ModelConfig* out) {
   out->head_norm = HeadNorm::kEach;
   PC_TRY(out->mixture, read_gguf_mixture(keys, {.normalised = true}, out->n_layers, out->d_ffn));
@@ -77,13 +93,15 @@ extern const Family kQwen2Moe{.name = "qwen2moe",
                               .configure_gguf = configure_qwen2_gguf,
                               .gguf_names = gguf_names};
 
-extern const Family kQwen3VlMoe{.name = "qwen3vlmoe",
-                                .architecture = "",
-                                .fields = {},
-                                .configure = nullptr,
-                                .names = nullptr,
-                                .gguf_architecture = "qwen3vlmoe",
-                                .configure_gguf = configure_qwen3_gguf,
-                                .gguf_names = gguf_names};
+extern const Family kQwen3VlMoe{
+    .name = "qwen3vlmoe",
+    .architecture = "Qwen3VLMoeForConditionalGeneration",
+    .fields = {.default_theta = 500000, .default_head_dim = 128, .honoured = kHonoured},
+    .several_media = true,
+    .configure = configure_qwen3_vl,
+    .names = qwen3_vl_names,
+    .gguf_architecture = "qwen3vlmoe",
+    .configure_gguf = configure_qwen3_gguf,
+    .gguf_names = gguf_names};
 
 }  // namespace pc

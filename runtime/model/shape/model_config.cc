@@ -248,8 +248,8 @@ Status read_beside_text(JsonView root, const ConfigFields& fields, ModelConfig* 
   const bool beside = root.find(kTied).has_value(),
              inside = text_config(root).find(kTied).has_value();
   PC_TRY(const bool tied, root.boolean_or(kTied, false));
+  out->tied_unsaid = beside == inside && (!beside || tied != out->tied_embeddings);
   if (beside) out->tied_embeddings = tied || (inside && out->tied_embeddings);
-  out->tied_unsaid = !beside && !inside;
   if (out->eos.empty() && !out->bos) return read_tokens(root, out);
   return ok();
 }

@@ -58,7 +58,7 @@ struct ModelConfig {
   std::uint32_t context_tokens = 0;  // max_position_embeddings
   double norm_eps = 1e-6;
   bool tied_embeddings = false;
-  bool tied_unsaid = false;  // of several media: tied where the checkpoint has no head
+  bool tied_unsaid = false;  // or said both ways, of several media: tied where no head is there
   pc_activation activation = PC_ACTIVATION_SILU;
   std::vector<std::int32_t> eos;
   std::optional<std::int32_t> bos;

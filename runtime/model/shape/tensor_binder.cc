@@ -42,8 +42,8 @@ const TensorMap::value_type* TensorBinder::find(const std::string& name) const {
   return found == tensors_.end() ? nullptr : &*found;
 }
 
-Result<pc_tensor> TensorBinder::take(const std::string& name, std::span<const std::uint64_t> shape,
-                                     std::uint32_t rows, std::uint32_t cols) {
+Result<const TensorView*> TensorBinder::stored(const std::string& name,
+                                               std::span<const std::uint64_t> shape) {
   const auto* found = find(name);
   if (!found) {
     return error(Code::kMismatch,
@@ -55,9 +55,15 @@ Result<pc_tensor> TensorBinder::take(const std::string& name, std::span<const st
                                       ", but the model's configuration asks for " +
                                       shape_text(shape));
   }
-  PC_TRY(const simd::Type type, weight_type(name, view));
   taken_.insert(found->first);
-  return pc_tensor{view.bytes.data(), static_cast<std::uint32_t>(type), rows, cols};
+  return &view;
+}
+
+Result<pc_tensor> TensorBinder::take(const std::string& name, std::span<const std::uint64_t> shape,
+                                     std::uint32_t rows, std::uint32_t cols) {
+  PC_TRY(const TensorView* const view, stored(name, shape));
+  PC_TRY(const simd::Type type, weight_type(name, *view));
+  return pc_tensor{view->bytes.data(), static_cast<std::uint32_t>(type), rows, cols};
 }
 
 Result<pc_tensor> TensorBinder::matrix(const std::string& name, std::uint32_t rows,
@@ -66,15 +72,26 @@ Result<pc_tensor> TensorBinder::matrix(const std::string& name, std::uint32_t ro
   return aligned(stored);
 }
 
+Status TensorBinder::check_rows(const std::string& name, std::uint32_t n,
+                                std::uint32_t rows) const {
+  if (std::uint64_t{n} * rows <= UINT32_MAX) return ok();
+  return error(Code::kUnsupported,
+               folder_ + ": tensor \"" + name + "\" would have more rows than are counted");
+}
+
+Result<const TensorView*> TensorBinder::stored_bytes(const std::string& name,
+                                                     std::span<const std::uint64_t> shape) {
+  PC_TRY(const TensorView* const view, stored(name, shape));
+  if (view->dtype == "U8") return view;
+  return error(Code::kUnsupported,
+               where(name, *view) + " is " + std::string(view->dtype) + ", where U8 is expected");
+}
+
 Result<pc_tensor> TensorBinder::stack(const std::string& name, std::uint32_t n, std::uint32_t rows,
                                       std::uint32_t cols) {
-  const std::uint64_t all = std::uint64_t{n} * rows;
-  if (all > UINT32_MAX) {
-    return error(Code::kUnsupported,
-                 folder_ + ": tensor \"" + name + "\" would have more rows than are counted");
-  }
-  PC_TRY(const pc_tensor stored, take(name, std::array<std::uint64_t, 3>{n, rows, cols},
-                                      static_cast<std::uint32_t>(all), cols));
+  PC_CHECK_OK(check_rows(name, n, rows));
+  PC_TRY(const pc_tensor stored,
+         take(name, std::array<std::uint64_t, 3>{n, rows, cols}, n * rows, cols));
   return aligned(stored);
 }
 
@@ -111,27 +128,6 @@ pc_tensor TensorBinder::aligned(const pc_tensor& stored) {
   return pc_tensor{copy, stored.dtype, stored.rows, stored.cols};
 }
 
-namespace {
-
-// to[r][c] = from[c][r], in tiles that fit the cache. Without tiles each element that is
-// read would cost a whole cache line.
-template <class Element>
-void transpose(const std::byte* from, std::size_t rows, std::size_t cols, std::byte* to) {
-  constexpr std::size_t kTile = 32;
-  for (std::size_t r0 = 0; r0 < rows; r0 += kTile) {
-    for (std::size_t c0 = 0; c0 < cols; c0 += kTile) {
-      for (std::size_t r = r0; r < std::min(r0 + kTile, rows); ++r) {
-        for (std::size_t c = c0; c < std::min(c0 + kTile, cols); ++c) {
-          std::memcpy(to + (r * cols + c) * sizeof(Element),
-                      from + (c * rows + r) * sizeof(Element), sizeof(Element));
-        }
-      }
-    }
-  }
-}
-
-}  // namespace
-
 Result<pc_tensor> TensorBinder::transposed(const std::string& name, std::uint32_t rows,
                                            std::uint32_t cols) {
   PC_TRY(pc_tensor stored, take(name, std::array<std::uint64_t, 2>{cols, rows}, cols, rows));
@@ -155,9 +151,75 @@ pc_tensor TensorBinder::turned(const pc_tensor& matrix) {
   }
   const std::size_t size = simd::bytes_of(type, 1);
   std::byte* copy = new_copy(n * size);
-  size == 4 ? transpose<std::uint32_t>(from, matrix.cols, matrix.rows, copy)
-            : transpose<std::uint16_t>(from, matrix.cols, matrix.rows, copy);
+  turn(from, matrix.cols, matrix.rows, size, RowOrder::kPlain, copy);
   return {copy, static_cast<std::uint32_t>(type), matrix.cols, matrix.rows};
+}
+
+Result<pc_tensor> TensorBinder::turned_stack(const std::string& name, std::uint32_t n,
+                                             std::uint32_t rows, std::uint32_t cols,
+                                             RowOrder order) {
+  PC_CHECK_OK(check_rows(name, n, rows));
+  PC_TRY(const pc_tensor turned_rows,
+         take(name, std::array<std::uint64_t, 3>{n, cols, rows}, n * rows, cols));
+  const auto type = static_cast<simd::Type>(turned_rows.dtype);
+  if (simd::is_quantised(type)) {
+    return error(Code::kUnsupported,
+                 folder_ + ": tensor \"" + name + "\" is stored turned in quantised blocks");
+  }
+  const std::size_t size = simd::bytes_of(type, 1), each = std::size_t{rows} * cols * size;
+  const auto* from = static_cast<const std::byte*>(turned_rows.data);
+  std::byte* const copy = new_copy(n * each);
+  for (std::size_t i = 0; i < n; ++i)
+    turn(from + i * each, rows, cols, size, order, copy + i * each);
+  return pc_tensor{copy, turned_rows.dtype, n * rows, cols};
+}
+
+Result<pc_tensor> TensorBinder::mxfp4_stack(const std::string& name, std::uint32_t n,
+                                            std::uint32_t rows, std::uint32_t cols,
+                                            RowOrder order) {
+  constexpr std::uint32_t kBlock = 32, kPairs = kBlock / 2;
+  constexpr auto kType = simd::Type::kMXFP4;
+  PC_CHECK_OK(check_rows(name, n, rows));
+  const std::size_t row_blocks = cols / kBlock;
+  PC_TRY(const TensorView* const pairs,
+         stored_bytes(name + "_blocks", std::array<std::uint64_t, 4>{n, rows, row_blocks, kPairs}));
+  PC_TRY(const TensorView* const scales,
+         stored_bytes(name + "_scales", std::array<std::uint64_t, 3>{n, rows, row_blocks}));
+  if (cols % kBlock != 0)
+    return error(Code::kUnsupported, where(name + "_blocks", *pairs) + " has rows of " +
+                                         std::to_string(cols) + " numbers, which blocks of " +
+                                         std::to_string(kBlock) + " do not fill");
+  const std::size_t row_bytes = simd::bytes_of(kType, cols);
+  std::byte* const copy = new_copy(std::size_t{n} * rows * row_bytes);
+  for (std::size_t i = 0; i < n; ++i) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      const std::size_t first = (i * rows + stored_row(order, r, rows)) * row_blocks;
+      mxfp4_blocks(pairs->bytes.data() + first * kPairs, scales->bytes.data() + first, row_blocks,
+                   copy + (i * rows + r) * row_bytes);
+    }
+  }
+  // A digest's pass over weights, which looks for such numbers, knows the file's as bytes alone.
+  if (!simd::selected_or_scalar_kernels().all_finite(copy, kType, std::size_t{n} * rows * cols))
+    return error(Code::kCorrupt, where(name + "_scales", *scales) +
+                                     " has a scale of 2^126 or more, whose numbers are not finite");
+  return pc_tensor{copy, static_cast<std::uint32_t>(kType), n * rows, cols};
+}
+
+bool TensorBinder::has(const std::string& name, std::span<const std::uint64_t> shape) const {
+  const auto* found = find(name);
+  return found && std::ranges::equal(shape, found->second.shape);
+}
+
+pc_tensor TensorBinder::ordered_columns(const pc_tensor& matrix, RowOrder order) {
+  if (order == RowOrder::kPlain) return matrix;
+  const std::size_t size = simd::bytes_of(static_cast<simd::Type>(matrix.dtype), 1);
+  const std::size_t row_bytes = matrix.cols * size;
+  std::byte* const copy = new_copy(matrix.rows * row_bytes);
+  for (std::size_t r = 0; r < matrix.rows; ++r) {
+    const auto* const row = static_cast<const std::byte*>(matrix.data) + r * row_bytes;
+    turn(row, matrix.cols, 1, size, order, copy + r * row_bytes);
+  }
+  return {copy, matrix.dtype, matrix.rows, matrix.cols};
 }
 
 Result<pc_tensor> TensorBinder::taps(const std::string& name, std::uint32_t n_channels,

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "base/status.h"
 #include "runtime/backend/backend.h"  // pc_tensor
 #include "runtime/checkpoint/checkpoint.h"
+#include "runtime/model/shape/rearranged.h"  // RowOrder
 
 namespace pc {
 
@@ -43,6 +45,19 @@ class TensorBinder {
   // n matrices that are one tensor, [n, rows, cols], as the rows [n * rows, cols] of one matrix.
   Result<pc_tensor> stack(const std::string& name, std::uint32_t n, std::uint32_t rows,
                           std::uint32_t cols);
+
+  // The same as copies: of matrices that are stored [n, cols, rows], and of MXFP4 whose blocks are
+  // `name`_blocks [n, rows, cols / 32, 16] and `name`_scales [n, rows, cols / 32] in bytes.
+  Result<pc_tensor> turned_stack(const std::string& name, std::uint32_t n, std::uint32_t rows,
+                                 std::uint32_t cols, RowOrder order);
+  Result<pc_tensor> mxfp4_stack(const std::string& name, std::uint32_t n, std::uint32_t rows,
+                                std::uint32_t cols, RowOrder order);
+
+  // A matrix that was taken, with its columns in this order; a copy where they move.
+  pc_tensor ordered_columns(const pc_tensor& matrix, RowOrder order);
+
+  bool has(const std::string& name) const { return find(name) != nullptr; }
+  bool has(const std::string& name, std::span<const std::uint64_t> shape) const;
 
   // A copy of a matrix [rows, cols] that is stored [cols, rows].
   // Errors also: kUnsupported for a quantised one, whose blocks cannot be turned.
@@ -79,6 +94,12 @@ class TensorBinder {
   std::vector<AlignedBuffer<std::byte>> release_copies() { return std::move(copies_); }
 
  private:
+  // Found, of this shape, and taken.
+  Result<const TensorView*> stored(const std::string& name, std::span<const std::uint64_t> shape);
+  Result<const TensorView*> stored_bytes(const std::string& name,
+                                         std::span<const std::uint64_t> shape);
+  // n matrices of so many rows can be counted.
+  Status check_rows(const std::string& name, std::uint32_t n, std::uint32_t rows) const;
   Result<pc_tensor> take(const std::string& name, std::span<const std::uint64_t> shape,
                          std::uint32_t rows, std::uint32_t cols);
 

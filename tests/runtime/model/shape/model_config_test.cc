@@ -218,7 +218,7 @@ TEST_CASE("the text of a model of several media is read where config.json has it
   CHECK_FALSE((untied->tied_embeddings || untied->tied_unsaid));
   const auto tied = nested(R"(,"tie_word_embeddings":true)", R"(,"tie_word_embeddings":false)");
   REQUIRE(tied.ok());
-  CHECK(tied->tied_embeddings);
+  CHECK(tied->tied_unsaid);  // said both ways
   refused(nested("", R"(,"quantization_config":{"quant_method":"fp8"})"), Code::kUnsupported,
           "quantization_config");
   const auto flat = config_of("Qwen2_5_VLForConditionalGeneration",
@@ -230,6 +230,20 @@ TEST_CASE("the text of a model of several media is read where config.json has it
 TEST_CASE("a layer that differs from others is refused where the family has none such") {
   refused(llama(R"("per_layer_config":{"1":{"intermediate_size":32}})"), Code::kUnsupported,
           "per_layer_config");
+}
+
+TEST_CASE("of gpt-oss what its experts do must be what is computed") {
+  const std::string mixture = R"("num_local_experts":8,"num_experts_per_tok":2)";
+  const auto config = config_of("GptOssForCausalLM",
+                                mixture + R"(,"quantization_config":{"quant_method":"mxfp4"})");
+  REQUIRE(config.ok());
+  CHECK(config->windows == std::vector<std::uint32_t>{128, 0, 128, 0});
+  CHECK((config->sinks && config->mixture.expert_bias && config->q_bias && config->o_bias));
+  refused(
+      config_of("GptOssForCausalLM", mixture + R"(,"quantization_config":{"quant_method":"fp8"})"),
+      Code::kUnsupported, "\"fp8\" is not supported; mxfp4 is");
+  refused(config_of("GptOssForCausalLM", mixture + R"(,"swiglu_limit":6.0)"), Code::kUnsupported,
+          "swiglu_limit is 6");
 }
 
 TEST_CASE("layers fit one another") {
@@ -302,8 +316,6 @@ TEST_CASE("architectures that cannot be computed are refused by name with the re
       {"NemotronHForCausalLM", "nemotron_h", "recurrent state"},
       {"JambaForCausalLM", "jamba", "recurrent state"},
       {"KimiVLForConditionalGeneration", "kimi-vl", "latent attention"},
-      {"GptOssForCausalLM", "", "GGUF files alone"},
-      {"Qwen3VLMoeForConditionalGeneration", "", "GGUF files alone"},
       {"Llama4ForCausalLM", "llama4", "experts"},
       {"PhiMoEForCausalLM", "phimoe", "experts"},
       {"T5ForConditionalGeneration", "t5", "encoder"},

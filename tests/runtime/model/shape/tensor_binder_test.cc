@@ -1,8 +1,15 @@
 #include "runtime/model/shape/tensor_binder.h"
 
+#include <array>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <cstring>
+#include <span>
+#include <string>
+#include <utility>
 #include <vector>
+
+#include "simd/kernels.h"
 
 using namespace pc;
 
@@ -80,4 +87,65 @@ TEST_CASE("a row is found as a vector and as a matrix, and what is passed over i
   CHECK_FALSE(binder.check_nothing_left("a model").ok());
   binder.pass_over("visual.");
   CHECK(binder.check_nothing_left("a model").ok());
+}
+
+TEST_CASE("matrices of experts are turned, and their rows put in order") {
+  // Two experts, [2 columns, 4 rows] each: a row is (10 * expert + row, 100 + it).
+  std::vector<float> stored;
+  for (float expert : {0.f, 10.f})
+    for (float column : {0.f, 100.f})
+      for (float row : {0.f, 1.f, 2.f, 3.f}) stored.push_back(expert + column + row);
+  TensorMap tensors;
+  tensors.emplace("w", view("F32", {2, 2, 4}, std::as_bytes(std::span(stored))));
+  tensors.emplace("b", view("F32", {2, 8}, std::as_bytes(std::span(stored))));
+  TensorBinder binder(tensors, "folder");
+  const auto plain = binder.turned_stack("w", 2, 4, 2, RowOrder::kPlain);
+  const auto paired = binder.turned_stack("w", 2, 4, 2, RowOrder::kPaired);
+  REQUIRE((plain.ok() && paired.ok()));
+  const auto at = [](const pc_tensor& t, std::size_t i) {
+    return static_cast<const float*>(t.data)[i];
+  };
+  const std::array<float, 8> rows{0, 1, 2, 3, 10, 11, 12, 13},
+      by_halves{0, 2, 1, 3, 10, 12, 11, 13};
+  for (std::size_t r = 0; r < 8; ++r) {
+    CHECK((at(*plain, 2 * r) == rows[r] && at(*plain, 2 * r + 1) == 100 + rows[r]));
+    CHECK((at(*paired, 2 * r) == by_halves[r] && at(*paired, 2 * r + 1) == 100 + by_halves[r]));
+  }
+  const auto bias = binder.matrix("b", 2, 8);
+  REQUIRE(bias.ok());
+  const pc_tensor ordered = binder.ordered_columns(*bias, RowOrder::kPaired);
+  for (std::size_t i = 0; i < 4; ++i) {
+    CHECK(at(ordered, i) == stored[2 * i]);
+    CHECK(at(ordered, 8 + 4 + i) == stored[8 + 2 * i + 1]);
+  }
+}
+
+TEST_CASE("MXFP4 of a folder is MXFP4 of GGUF") {
+  std::vector<std::uint8_t> pairs(2 * 2 * 16), scales(2 * 2);  // one expert, 2 rows of 2 blocks
+  for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i] = static_cast<std::uint8_t>(37 * i + 11);
+  for (std::size_t i = 0; i < scales.size(); ++i) scales[i] = static_cast<std::uint8_t>(125 + i);
+  TensorMap tensors;
+  tensors.emplace("w_blocks", view("U8", {1, 2, 2, 16}, std::as_bytes(std::span(pairs))));
+  tensors.emplace("w_scales", view("U8", {1, 2, 2}, std::as_bytes(std::span(scales))));
+  TensorBinder binder(tensors, "folder");
+  const auto w = binder.mxfp4_stack("w", 1, 2, 64, RowOrder::kPlain);
+  REQUIRE(w.ok());
+  std::array<float, 128> wide{};
+  simd::kScalarKernels.to_f32(w->data, simd::Type::kMXFP4, wide.size(), wide.data());
+  // OCP Microscaling 1.0, table of E2M1.
+  constexpr std::array<float, 8> kMagnitudes{0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    const unsigned code = i % 2 == 0 ? pairs[i / 2] & 15u : pairs[i / 2] >> 4;
+    const float magnitude = std::ldexp(kMagnitudes[code & 7], scales[i / 32] - 127);
+    CHECK(wide[i] == (code & 8 ? -magnitude : magnitude));
+  }
+  CHECK(binder.check_nothing_left("a model").ok());
+
+  scales[3] = 253;  // 6 times 2^126 is no f32
+  const auto infinite = binder.mxfp4_stack("w", 1, 2, 64, RowOrder::kPlain);
+  REQUIRE_FALSE(infinite.ok());
+  CHECK_THAT(infinite.error().message, Catch::Contains("\"w_scales\" has a scale of 2^126"));
+  const auto torn = binder.mxfp4_stack("w", 1, 2, 80, RowOrder::kPlain);
+  REQUIRE_FALSE(torn.ok());
+  CHECK_THAT(torn.error().message, Catch::Contains("do not fill"));
 }
