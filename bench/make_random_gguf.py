@@ -9,7 +9,8 @@ The default shape is Llama 2 7B's: 32 layers, d_model 4096, 32 query and key/val
 writes them; numbers from -7 to 7 with one scale a matrix, such that activations keep near one.
 With --experts (or --like a mixture) each layer has a mixture of experts as Qwen3-MoE has it, with
 norms of heads and a router in 32 bits. --like gemma-4-e2b has heads of two sizes, states that layers
-share, and per-layer embeddings; --like deepseek-v2-lite latent attention.
+share, and per-layer embeddings; --like deepseek-v2-lite latent attention; --like qwen3.5-0.8b and
+its kin gated delta rules in three layers of four.
 The vocabulary is make_vocabulary.py's. The same for the same seed and shape. Written under another
 name and renamed when it is whole.
 
@@ -71,6 +72,12 @@ SHAPES = {
                         gemma4=True),
     "deepseek-v2-lite": dict(layers=27, d_model=2048, heads=16, kv_heads=1, head_dim=576, ffn=10944,
                              experts=64, used=6, expert_ffn=1408, deepseek2=True),
+    "qwen3.5-0.8b": dict(layers=24, d_model=1024, heads=8, kv_heads=2, head_dim=256, ffn=3584,
+                         delta_heads=16),
+    "qwen3.5-2b": dict(layers=24, d_model=2048, heads=8, kv_heads=2, head_dim=256, ffn=6144,
+                       delta_heads=16),
+    "qwen3.5-4b": dict(layers=32, d_model=2560, heads=16, kv_heads=4, head_dim=256, ffn=9216,
+                       delta_heads=32),
 }
 
 
@@ -166,8 +173,48 @@ class Deepseek2:
                     ("ffn_down_shexp", d, shared), *feed_forward(a))
 
 
+class Qwen35:
+    """Gated delta rules, with heads of 128 x 128 and 16 key heads; every fourth layer attends."""
+
+    FULL_EVERY, KEY_HEADS, DIM, TAPS = 4, 16, 128, 4
+
+    def __init__(self, a):
+        self.a = a
+        self.values = a.delta_heads * self.DIM
+        self.channels = 2 * self.KEY_HEADS * self.DIM + self.values
+
+    def metadata(self):
+        p = "qwen35."
+        rotary = self.a.head_dim // 4
+        for key, value in (("feed_forward_length", self.a.ffn),
+                           ("attention.key_length", self.a.head_dim),
+                           ("attention.value_length", self.a.head_dim),
+                           ("rope.dimension_count", rotary), ("ssm.conv_kernel", self.TAPS),
+                           ("ssm.state_size", self.DIM), ("ssm.group_count", self.KEY_HEADS),
+                           ("ssm.time_step_rank", self.a.delta_heads),
+                           ("ssm.inner_size", self.values),
+                           ("full_attention_interval", self.FULL_EVERY)):
+            yield entry(p + key, U32, value)
+        yield list_entry(p + "rope.dimension_sections", I32, [rotary // 2 - 2 * (rotary // 6),
+                                                              rotary // 6, rotary // 6, 0])
+
+    def layer(self, i):
+        a, d, hd = self.a, self.a.d_model, self.a.head_dim
+        yield from (("attn_norm", None, d), ("post_attention_norm", None, d), *feed_forward(a))
+        if (i + 1) % self.FULL_EVERY == 0:
+            q, kv = a.heads * hd, a.kv_heads * hd
+            yield from (("attn_q", 2 * q, d), ("attn_k", kv, d), ("attn_v", kv, d),
+                        ("attn_output", d, q), ("attn_q_norm", None, hd), ("attn_k_norm", None, hd))
+            return
+        n = a.delta_heads
+        yield from (("attn_qkv", self.channels, d), ("attn_gate", self.values, d),
+                    ("ssm_alpha", n, d), ("ssm_beta", n, d), ("ssm_out", d, self.values),
+                    ("ssm_conv1d", self.channels, self.TAPS, None, None, True),
+                    ("ssm_a", None, n), ("ssm_dt.bias", None, n), ("ssm_norm", None, self.DIM))
+
+
 def architecture_of(a):
-    return ("gemma4" if a.gemma4 else "deepseek2" if a.deepseek2 else
+    return ("qwen35" if a.delta_heads else "gemma4" if a.gemma4 else "deepseek2" if a.deepseek2 else
             "qwen3moe" if a.experts else "llama")
 
 
@@ -189,6 +236,8 @@ def metadata(a):
         yield from Gemma4(a).metadata()
     elif a.deepseek2:
         yield from Deepseek2(a).metadata()
+    elif a.delta_heads:
+        yield from Qwen35(a).metadata()
     else:
         for key, value in (("feed_forward_length", a.ffn), ("attention.key_length", a.head_dim),
                            ("attention.value_length", a.head_dim),
@@ -214,12 +263,16 @@ def metadata(a):
 
 class Tensor:
     """n matrices [rows, columns] of numbers of one standard deviation, in Q4_0, or in 32 bits
-    where `wide`; without rows, a norm of ones."""
+    where `wide`; without rows, a norm of ones, or rates of decay."""
 
     def __init__(self, name, rows, columns, deviation=None, n=None, wide=False):
         self.name, self.rows, self.columns, self.n = name, rows, columns, n
         self.deviation = columns ** -0.5 if deviation is None else deviation
         self.wide = wide or rows is None
+        self.fill = -0.05 if name.endswith("ssm_a") else 1.0
+
+    def full_name(self):
+        return self.name if self.name.endswith(("ssm_a", ".bias")) else self.name + ".weight"
 
     def shape(self):
         """The fastest first."""
@@ -253,10 +306,12 @@ def tensors(a):
         usual = [("attn_norm", None, d), ("attn_q", q, d), ("attn_k", kv, d), ("attn_v", kv, d),
                  ("attn_output", d, q), ("ffn_norm", None, d), *(norms if a.experts else []),
                  *feed_forward(a)]
-        for name, *rest in Deepseek2(a).layer(i) if a.deepseek2 else usual:
+        own = Deepseek2(a) if a.deepseek2 else Qwen35(a) if a.delta_heads else None
+        for name, *rest in own.layer(i) if own else usual:
             yield Tensor(f"blk.{i}.{name}", *rest)
     yield Tensor("output_norm", None, d)
-    yield Tensor("output", a.vocab, d)
+    if not a.delta_heads:  # whose embedding is the head
+        yield Tensor("output", a.vocab, d)
 
 
 def padding(n_bytes):
@@ -267,7 +322,7 @@ def header(a):
     fields, infos, at = list(metadata(a)), [], 0
     for t in tensors(a):
         shape = t.shape()
-        infos.append(text(t.name + ".weight") + struct.pack("<I", len(shape)) +
+        infos.append(text(t.full_name()) + struct.pack("<I", len(shape)) +
                      struct.pack(f"<{len(shape)}Q", *shape) +
                      struct.pack("<IQ", TENSOR_F32 if t.wide else TENSOR_Q4_0, at))
         at += t.size()
@@ -295,7 +350,7 @@ def write(file, a):
     draw = random.Random(a.seed)
     for t in tensors(a):
         if t.rows is None:
-            file.write(struct.pack("<f", 1.0) * t.columns)
+            file.write(struct.pack("<f", t.fill) * t.columns)
         elif t.wide:
             array.array("f", (draw.gauss(0, t.deviation) for _ in range(t.elements()))).tofile(file)
         else:
@@ -316,7 +371,7 @@ def parse_arguments():
     parser.add_argument("--expert-ffn", type=int, default=768, help="width of an expert")
     parser.add_argument("--like", choices=SHAPES, help="the shape; other options change it")
     known, _ = parser.parse_known_args()
-    parser.set_defaults(**{"gemma4": False, "deepseek2": False, **SHAPES.get(known.like, {})})
+    parser.set_defaults(**{"gemma4": False, "deepseek2": False, "delta_heads": 0, **SHAPES.get(known.like, {})})
     a = parser.parse_args()
     a.head_dim = a.head_dim or a.d_model // a.heads
     for width in (a.d_model, a.ffn, a.expert_ffn, a.heads * a.head_dim):

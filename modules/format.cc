@@ -3,6 +3,7 @@
 #include <cstdint>  // PTRDIFF_MAX
 #include <string>
 
+#include "base/aligned_buffer.h"  // kCacheLine
 #include "base/bytes.h"
 
 namespace pc {
@@ -15,17 +16,24 @@ Error too_big(const std::string& what) {
 }  // namespace
 
 Result<ModuleExtent> module_extent(const KvGeometry& geometry, std::uint32_t n_tokens,
-                                   std::uint32_t n_runs, std::uint32_t n_blocks) {
+                                   std::uint32_t n_runs, std::uint32_t n_blocks,
+                                   std::uint32_t n_recurrent) {
   PC_CHECK_OK(check_geometry(geometry));
   if (n_tokens == 0 || n_tokens > kMaxModuleTokens) return too_big("n_tokens");
   if (n_runs == 0 || n_runs > n_tokens) return too_big("n_runs");
   if (n_blocks == 0 || n_blocks > n_tokens) return too_big("n_blocks");
 
   // One block of all layers fits 64 bits by these limits; all blocks may not.
-  const auto payload_bytes = checked_mul(geometry.state_bytes(1), std::uint64_t{n_blocks});
+  const auto planes_bytes = checked_mul(geometry.state_bytes(1), std::uint64_t{n_blocks});
+  if (!planes_bytes || *planes_bytes > static_cast<std::uint64_t>(PTRDIFF_MAX))
+    return too_big("payload_bytes");
+  ModuleExtent extent;
+  extent.recurrent = align_up(*planes_bytes, kCacheLine);
+  const auto payload_bytes =
+      n_recurrent == 0 ? planes_bytes
+                       : checked_add(extent.recurrent, n_recurrent * std::uint64_t{sizeof(float)});
   if (!payload_bytes) return too_big("payload_bytes");
 
-  ModuleExtent extent;
   extent.payload_bytes = *payload_bytes;
   extent.n_chunks = (*payload_bytes - 1) / kChunkBytes + 1;
   extent.checksums = extent.layers + geometry.n_layers() * sizeof(KvLayer);

@@ -7,7 +7,10 @@
 //   runs       ModuleRun[n_runs]
 //   tokens     i32[n_tokens]     ids of the kept tokens, run after run
 //   zeros                        to the next multiple of 4 KiB
-//   payload                      K and V, as modules/kv.h packs them
+//   payload                      K and V, as modules/kv.h packs them; where causes.n_recurrent is
+//                                not 0 zeros to the next multiple of 64 bytes, and so many f32
+//
+// A file without recurrent states has version 3, one with them version 4.
 //
 // No offset is stored: every place follows from the counts, by arithmetic that
 // cannot overflow unnoticed, and must add up to the size of the file. The seal
@@ -34,7 +37,10 @@ namespace pc {
 inline constexpr std::array<std::uint8_t, 8> kModuleMagic = {0x89, 'P',  'C',  'M',
                                                              '\r', '\n', 0x1a, '\n'};
 inline constexpr std::uint32_t kModuleEndianTag = 0x01020304;
-inline constexpr std::uint32_t kModuleVersion = 3;  // readers accept exactly this
+// Readers accept exactly the one that the causes ask for.
+constexpr std::uint32_t module_version(std::uint32_t n_recurrent) {
+  return n_recurrent == 0 ? 3 : 4;
+}
 
 // One page of most machines: the payload of a file mapped from its start
 // begins on a page, and so on a cache line.
@@ -55,20 +61,20 @@ static_assert(sizeof(ModuleRun) == 8);
 struct ModuleHeader {
   std::array<std::uint8_t, 8> magic{};   //   0
   std::uint32_t endian = 0;              //   8  kModuleEndianTag
-  std::uint32_t version = 0;             //  12  kModuleVersion
+  std::uint32_t version = 0;             //  12  module_version()
   std::uint32_t header_bytes = 0;        //  16  sizeof(ModuleHeader)
   std::uint32_t n_tokens = 0;            //  20  kept tokens
   std::uint32_t n_runs = 0;              //  24  kept runs
   std::uint32_t n_blocks = 0;            //  28  sum of kv_blocks(run.n_tokens)
   std::uint64_t n_chunks = 0;            //  32  of the payload
-  std::uint64_t payload_bytes = 0;       //  40  geometry.state_bytes(n_blocks)
+  std::uint64_t payload_bytes = 0;       //  40  ModuleExtent::payload_bytes
   std::uint64_t file_bytes = 0;          //  48  must be the size of the file
   ModuleKey key;                         //  56  key_of(causes); also the file's name
   ModuleCauses causes;                   //  88
-  std::array<std::uint8_t, 116> zero{};  // 364  reserved
+  std::array<std::uint8_t, 112> zero{};  // 368  reserved
   Digest seal{};                         // 480  module_seal()
 };
-static_assert(sizeof(ModuleCauses) == 276 && offsetof(ModuleHeader, causes) == 88);
+static_assert(sizeof(ModuleCauses) == 280 && offsetof(ModuleHeader, causes) == 88);
 static_assert(sizeof(ModuleHeader) == 512 && offsetof(ModuleHeader, seal) == 480);
 static_assert(std::is_trivially_copyable_v<ModuleHeader>);
 
@@ -82,12 +88,14 @@ struct ModuleExtent {
   std::uint64_t tables_end = 0;
   std::uint64_t payload = 0;
   std::uint64_t payload_bytes = 0;
+  std::uint64_t recurrent = 0;  // in the payload, not in the file
   std::uint64_t file_bytes = 0;
 };
 
 // kInvalidArgument where a count is zero or over its limit, or the sizes overflow.
 Result<ModuleExtent> module_extent(const KvGeometry& geometry, std::uint32_t n_tokens,
-                                   std::uint32_t n_runs, std::uint32_t n_blocks);
+                                   std::uint32_t n_runs, std::uint32_t n_blocks,
+                                   std::uint32_t n_recurrent);
 
 // SHA-256 of everything before the payload, with the seal itself taken as
 // zeros. Precondition: head.size() >= sizeof(ModuleHeader).

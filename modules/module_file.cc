@@ -55,13 +55,15 @@ Status ModuleFile::check_header() {
   if (header_.endian != kModuleEndianTag) {
     return error(Code::kUnsupported, "module file of another byte order");
   }
-  if (header_.version != kModuleVersion) {
+  if (header_.version != module_version(0) && header_.version != module_version(1)) {
     return error(Code::kUnsupported, "module file of format " + std::to_string(header_.version) +
-                                         "; this build reads format " +
-                                         std::to_string(kModuleVersion));
+                                         "; this build reads formats 3 and 4");
   }
+  if (header_.version != module_version(header_.causes.n_recurrent))
+    return corrupt("its version does not go with its recurrent states");
   PC_CHECK_OK(read_geometry());
-  auto extent = module_extent(geometry_, header_.n_tokens, header_.n_runs, header_.n_blocks);
+  auto extent = module_extent(geometry_, header_.n_tokens, header_.n_runs, header_.n_blocks,
+                              header_.causes.n_recurrent);
   if (!extent.ok()) return corrupt(extent.error().message);
   extent_ = *extent;
   if (header_.header_bytes != sizeof(ModuleHeader) || header_.n_chunks != extent_.n_chunks ||
@@ -153,6 +155,12 @@ Status ModuleFile::verify_chunk(std::uint64_t chunk, std::span<const std::byte> 
 
 std::span<const std::int32_t> ModuleFile::tokens() const {
   return {reinterpret_cast<const std::int32_t*>(bytes_.data() + extent_.tokens), header_.n_tokens};
+}
+
+std::span<const float> ModuleFile::recurrent() const {
+  const std::uint32_t n = header_.causes.n_recurrent;
+  if (n == 0) return {};
+  return {reinterpret_cast<const float*>(bytes_.data() + extent_.payload + extent_.recurrent), n};
 }
 
 KvSegment ModuleFile::segment(std::uint32_t run, std::int32_t position) const {

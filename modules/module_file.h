@@ -70,6 +70,10 @@ class ModuleFile {
   // Precondition: run < runs().size().
   KvSegment segment(std::uint32_t run, std::int32_t position) const;
 
+  // [n_recurrent] states of recurrent layers behind the last token, on a cache line; {}: it has
+  // none.
+  std::span<const float> recurrent() const;
+
   // Is this the module that `identity` means? Compares every cause, and the
   // tokens and positions of the kept runs element by element.
   // kMismatch names the first difference. Precondition: causes == causes_of(identity).

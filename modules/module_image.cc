@@ -38,7 +38,8 @@ StoredSize stored_size(const ModuleIdentity& identity) {
     blocks += kv_blocks(static_cast<std::uint32_t>(run.tokens.size()));
     ++runs;
   }
-  if (const auto extent = module_extent(identity.geometry, size.tokens, runs, blocks))
+  if (const auto extent =
+          module_extent(identity.geometry, size.tokens, runs, blocks, identity.n_recurrent))
     size.bytes = extent->file_bytes;
   return size;
 }
@@ -72,7 +73,7 @@ Status ModuleImage::plan(const ModuleIdentity& identity) {
   header_.magic = kModuleMagic;
   header_.endian = kModuleEndianTag;
   geometry_ = std::make_shared<const KvGeometry>(identity.geometry);
-  header_.version = kModuleVersion;
+  header_.version = module_version(identity.n_recurrent);
   header_.header_bytes = sizeof(ModuleHeader);
   header_.causes = causes_of(identity);
   header_.key = key_of(header_.causes);
@@ -84,8 +85,8 @@ Status ModuleImage::plan(const ModuleIdentity& identity) {
     header_.n_blocks += kv_blocks(n_tokens);
   }
   header_.n_runs = static_cast<std::uint32_t>(runs_.size());
-  PC_TRY(extent_,
-         module_extent(identity.geometry, header_.n_tokens, header_.n_runs, header_.n_blocks));
+  PC_TRY(extent_, module_extent(identity.geometry, header_.n_tokens, header_.n_runs,
+                                header_.n_blocks, identity.n_recurrent));
   header_.n_chunks = extent_.n_chunks;
   header_.payload_bytes = extent_.payload_bytes;
   header_.file_bytes = extent_.file_bytes;
@@ -113,6 +114,12 @@ KvPlanes ModuleImage::planes(std::uint32_t run) {
                         .from_block(first_block);
   planes.n_tokens = runs_[run].n_tokens;
   return planes;
+}
+
+std::span<float> ModuleImage::recurrent() {
+  const std::uint32_t n = header_.causes.n_recurrent;
+  if (n == 0) return {};
+  return {reinterpret_cast<float*>(bytes_.data() + extent_.payload + extent_.recurrent), n};
 }
 
 Result<ModuleHandle> ModuleImage::seal() && {

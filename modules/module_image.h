@@ -49,6 +49,9 @@ class ModuleImage {
   // The planes of kept run `run`. Precondition: run < n_runs().
   KvPlanes planes(std::uint32_t run);
 
+  // [ModuleIdentity::n_recurrent] the states of recurrent layers, behind the last token.
+  std::span<float> recurrent();
+
   // Clears the rows past each run's end, sums the payload, seals the header.
   Result<ModuleHandle> seal() &&;
 

@@ -121,6 +121,7 @@ ModuleCauses causes_of(const ModuleIdentity& identity) {
   causes.numerics_version = identity.numerics_version;
   causes.attend = identity.attend;
   identity.backend.copy(causes.backend.data(), kMaxBackendName);
+  causes.n_recurrent = identity.n_recurrent;
   return causes;
 }
 
@@ -133,6 +134,7 @@ ModuleKey key_of(const ModuleCauses& causes) {
   hash.field(static_cast<std::uint64_t>(causes.kv_type));
   hash.field(causes.layout_version).field(causes.numerics_version).field(causes.attend);
   hash.field(std::as_bytes(std::span(causes.backend)));
+  if (causes.n_recurrent != 0) hash.field("recurrent").field(std::uint64_t{causes.n_recurrent});
   return {hash.finish()};
 }
 
@@ -156,6 +158,7 @@ const char* first_difference(const ModuleCauses& a, const ModuleCauses& b) {
   if (a.attend != b.attend) return "attend mode";
   if (a.name_space != b.name_space) return "namespace";
   if (a.pass != b.pass) return "tokens or positions of the pass";
+  if (a.n_recurrent != b.n_recurrent) return "size of recurrent states";
   return "";
 }
 

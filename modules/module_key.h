@@ -66,6 +66,9 @@ struct ModuleIdentity {
   // Of a link of a chain: all that stands before it and that it saw (runtime/prompt/chain.h).
   // Zeros for every other module, whose pass is its runs alone.
   Digest context{};
+  // Of layers that carry a state of all tokens before: so many numbers stand behind keys and
+  // values, as they are behind the last token. 0: none.
+  std::uint32_t n_recurrent = 0;
   // Positions strictly increase; the first kept run is at 0, or where the link stands.
   std::vector<IdentityRun> runs;
 };
@@ -85,6 +88,7 @@ struct ModuleCauses {
   std::uint32_t numerics_version = 0;
   std::uint32_t attend = 0;
   std::array<char, kMaxBackendName + 1> backend{};  // the name, then zeros
+  std::uint32_t n_recurrent = 0;
 
   friend bool operator==(const ModuleCauses&, const ModuleCauses&) = default;
 };

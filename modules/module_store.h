@@ -25,7 +25,7 @@
 
 #include "base/progress.h"
 #include "base/status.h"
-#include "modules/format.h"  // kModuleVersion
+#include "modules/format.h"  // module_version
 #include "modules/link_hints.h"
 #include "modules/module_file.h"
 #include "modules/module_key.h"
@@ -78,7 +78,7 @@ inline constexpr CacheTenant kModuleTenant{.files = "v3/objects",
                                            .quarantine = "v3/quarantine",
                                            .pins = "v3/pins",
                                            .tmp = "v3/tmp"};
-static_assert(kModuleVersion == 3);
+static_assert(module_version(0) == 3);
 
 class ModuleStore {
  public:

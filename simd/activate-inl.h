@@ -76,6 +76,12 @@ struct ClampedSwiglu {
   }
 };
 
+struct Logistic : PlainFactor {
+  static HWY_INLINE VF of(VF x) {
+    return hn::IfThenElse(hn::IsNaN(x), x, times_logistic(hn::Set(kF, 1.0f), x));
+  }
+};
+
 template <class A>
 HWY_INLINE void activate_all(float* x, const float* up, std::size_t n) {
   std::size_t i = 0;
@@ -101,6 +107,8 @@ void activate(Activation activation, float* x, const float* up, std::size_t n) {
       return activate_all<GeluTanh>(x, up, n);
     case Activation::kClampedSwiglu:
       return activate_all<ClampedSwiglu>(x, up, n);
+    case Activation::kLogistic:
+      return activate_all<Logistic>(x, up, n);
   }
 }
 

@@ -33,6 +33,7 @@
 #include "simd/packed_kernels.h"
 #include "simd/quant-inl.h"
 #include "simd/quantise-inl.h"
+#include "simd/recur-inl.h"
 #if HWY_ARCH_X86
 #include "simd/amx_tiles.h"
 #endif
@@ -113,8 +114,8 @@ constexpr auto quantise = quantise_scalar;
 #endif
 
 constexpr Kernels kTable = {isa_name(), matmul,   attend_best, rms_norm, rotate,
-                            layer_norm, activate, add,         to_f32,   to_bf16,
-                            all_finite, quantise, nullptr};
+                            layer_norm, activate, add,         recur,    convolve,
+                            to_f32,     to_bf16,  all_finite,  quantise, nullptr};
 
 #if HWY_TARGET == HWY_AVX3
 void attend_vnni(const AttendArgs& a) {

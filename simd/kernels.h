@@ -13,6 +13,7 @@
 //   activate kSilu      8 u of the result
 //            kGelu      (22 + x^2 / 2) u
 //            kGeluTanh  (8 + 7 tail) u, tail = 2 sqrt(2/pi) |x + 0.044715 x^3|
+//            kLogistic   8 u
 //            kClampedSwiglu  (8 + 2 tail) u, tail = |1.702 x|
 //            an `up` multiplies that: u more, of a clamped one 2 u
 //   rms_norm            (n / 2 + 7) u
@@ -20,6 +21,9 @@
 //                       (2.5 n + 19) u of the result; not of the mean, however large it is
 //   rotate              3 u of the sum of the magnitudes of both products
 //   add                 u of the product, u of the sum
+//   recur               1e-5 of the largest magnitudes of its sums, over any number of tokens where
+//                       decays and corrections do not make it grow
+//   convolve            (n_taps + 1) u of the sum of magnitudes
 //   to_f32, to_bf16     exact; to nearest even
 //   quantise            half a step: simd/quantised_rows.h
 //   matmul, matmul_packed  a rounding for each product and each sum, of the sum of magnitudes
@@ -130,6 +134,7 @@ enum class Activation : std::uint32_t {
   // gpt-oss's: x, cut to at most 7, times the logistic function of 1.702 x; what multiplies it is
   // cut to [-7, 7], plus 1.
   kClampedSwiglu = 3,
+  kLogistic = 4,  // 1 / (1 + exp(-x))
 };
 
 // The rows [row_begin, row_end) of activations, whole tiles, in the columns [32 * group_begin,
@@ -179,6 +184,30 @@ struct AmxMatmulArgs {
   std::byte* scratch;  // kAmxScratchBytes that no other thread uses, on 64 bytes
 };
 
+// A recurrent state is stored 16 of its columns at a time: [ceil(d_v / 16), d_k, 16], columns that
+// are missing at its end zeros. Bounds a kernel's scratch on the stack.
+inline constexpr std::size_t kStateColumns = 16, kMaxStateKeyDim = 256;
+
+constexpr std::size_t state_numbers(std::size_t d_k, std::size_t d_v) {
+  return (d_v + kStateColumns - 1) / kStateColumns * kStateColumns * d_k;
+}
+
+// The state S [d_k, d_v] of one head, by tokens in order:
+//   S = decay_t S;  w = write_t (v_t - S^T k_t), or write_t v_t;  S += k_t w^T;  y_t = S^T q_t
+// The gated delta rule where it corrects (arXiv 2412.06464), else Mamba-2's (arXiv 2405.21060).
+struct RecurArgs {
+  const float *q, *k;          // [n, d_k], rows key_stride apart
+  const float* v;              // [n, d_v], rows value_stride apart; null: zeros
+  float* y;                    // [n, d_v], rows y_stride apart; null: nobody reads, nor q
+  const float *decay, *write;  // [n], scalar_stride apart
+  std::size_t key_stride, value_stride, y_stride, scalar_stride;  // elements
+  std::size_t n, d_k, d_v;  // d_k at most kMaxStateKeyDim; n at least 1
+  const float* before;      // state_numbers(d_k, d_v): S before the first token
+  float* after;             // behind the last one; may be `before`
+  bool corrects;
+  bool alike = false;  // the same for any n: tokens one by one, which is slower
+};
+
 struct AmxKernels {
   void (*tile_row)(const AmxRowArgs& args);
   void (*matmul)(const AmxMatmulArgs& args);
@@ -213,6 +242,11 @@ struct Kernels {
 
   // y[i] += scale * x[i]. [n]
   void (*add)(const float* x, float scale, std::size_t n, float* y);
+
+  void (*recur)(const RecurArgs& args);
+  // y[c] = bias[c] + sum_j weights[j * n + c] * inputs[j][c]; bias may be null. [n]
+  void (*convolve)(const float* const* inputs, const float* weights, const float* bias,
+                   std::size_t n_taps, std::size_t n, float* y);
 
   // Widening of stored elements, n of quantised types a multiple of the block:
   // equal bit for bit in all tables. Rounding to nearest even to bf16. [n]

@@ -177,6 +177,8 @@ double activated(Activation activation, double x) {
       const double cut = x > static_cast<double>(kSwigluLimit) ? kSwigluLimit : x;
       return cut / (1.0 + std::exp(-static_cast<double>(kSwigluAlpha) * cut));
     }
+    case Activation::kLogistic:
+      return 1.0 / (1.0 + std::exp(-x));
   }
   return 0.0;
 }
@@ -198,6 +200,39 @@ void add(const float* x, float scale, std::size_t n, float* y) {
     y[i] = static_cast<float>(y[i] + static_cast<double>(scale) * x[i]);
 }
 
+// One token after the other, as it is defined.
+void recur(const RecurArgs& a) {
+  const std::size_t numbers = state_numbers(a.d_k, a.d_v);
+  if (a.after != a.before) std::copy_n(a.before, numbers, a.after);
+  for (std::size_t t = 0; t < a.n; ++t) {
+    const float* const k = a.k + t * a.key_stride;
+    const double decay = a.decay[t * a.scalar_stride], write = a.write[t * a.scalar_stride];
+    for (std::size_t c = 0; c < a.d_v; ++c) {
+      float* const column = a.after + c / kStateColumns * kStateColumns * a.d_k + c % kStateColumns;
+      double predicted = 0, read = 0;
+      for (std::size_t r = 0; a.corrects && r < a.d_k; ++r)
+        predicted += decay * column[r * kStateColumns] * k[r];
+      const double v = a.v ? a.v[t * a.value_stride + c] : 0.0f, w = write * (v - predicted);
+      for (std::size_t r = 0; r < a.d_k; ++r) {
+        const double now = decay * column[r * kStateColumns] + k[r] * w;
+        column[r * kStateColumns] = static_cast<float>(now);
+        if (a.y) read += now * a.q[t * a.key_stride + r];
+      }
+      if (a.y) a.y[t * a.y_stride + c] = static_cast<float>(read);
+    }
+  }
+}
+
+void convolve(const float* const* inputs, const float* weights, const float* bias,
+              std::size_t n_taps, std::size_t n, float* y) {
+  for (std::size_t c = 0; c < n; ++c) {
+    double sum = bias ? bias[c] : 0.0f;
+    for (std::size_t j = 0; j < n_taps; ++j)
+      sum += static_cast<double>(weights[j * n + c]) * inputs[j][c];
+    y[c] = static_cast<float>(sum);
+  }
+}
+
 void to_f32(const void* src, Type type, std::size_t n, float* dst) {
   for (std::size_t i = 0; i < n; ++i) dst[i] = element(src, type, i);
 }
@@ -216,7 +251,8 @@ bool all_finite(const void* src, Type type, std::size_t n) {
 }  // namespace
 
 const Kernels kScalarKernels = {
-    "scalar", matmul, attend,  rms_norm,   rotate,          layer_norm,          activate,
-    add,      to_f32, to_bf16, all_finite, quantise_scalar, matmul_packed_scalar};
+    "scalar",   matmul,   attend,     rms_norm,        rotate,
+    layer_norm, activate, add,        recur,           convolve,
+    to_f32,     to_bf16,  all_finite, quantise_scalar, matmul_packed_scalar};
 
 }  // namespace pc::simd

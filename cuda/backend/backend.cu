@@ -244,6 +244,13 @@ std::int32_t timeline_read(const pc_backend_timeline* timeline, std::uint32_t fi
   });
 }
 
+// Models with such layers are refused.
+std::int32_t timeline_recurrent(const pc_backend_timeline*, std::uint32_t, const float** numbers,
+                                pc_backend_error*) {
+  *numbers = nullptr;
+  return 0;
+}
+
 std::int32_t timeline_compare(const pc_backend_timeline* timeline, std::uint32_t first,
                               std::uint32_t n_tokens, const pc_backend_resident* resident,
                               std::uint32_t index, std::uint32_t first_of_segment,
@@ -274,25 +281,16 @@ void step(pc_backend_model* model, pc_step_item* items, std::uint32_t n_items) {
   }
 }
 
-constexpr pc_backend_v1 kCuda = {PC_BACKEND_ABI,
-                                 sizeof(pc_backend_v1),
-                                 "cuda",
-                                 kNumericsVersion,
-                                 kMaxRows,
-                                 1,
-                                 model_open,
-                                 model_close,
-                                 resident_create,
-                                 resident_prefetch,
-                                 resident_release,
-                                 timeline_open,
-                                 timeline_close,
-                                 timeline_attach,
-                                 timeline_fork,
-                                 timeline_rewind,
-                                 timeline_read,
-                                 timeline_compare,
-                                 step};
+constexpr pc_backend_v1 kCuda = {PC_BACKEND_ABI,   sizeof(pc_backend_v1),
+                                 "cuda",           kNumericsVersion,
+                                 kMaxRows,         1,
+                                 model_open,       model_close,
+                                 resident_create,  resident_prefetch,
+                                 resident_release, timeline_open,
+                                 timeline_close,   timeline_attach,
+                                 timeline_fork,    timeline_rewind,
+                                 timeline_read,    timeline_recurrent,
+                                 timeline_compare, step};
 
 }  // namespace
 }  // namespace pc::cuda

@@ -36,6 +36,7 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
     return refuse("layers with heads of several shapes are computed by the CPU backend alone");
   if (layer.recurrent.kind != PC_RECURRENCE_NONE)
     return refuse("layers that carry a state are computed by the CPU backend alone");
+  if (layer.q_gated) return refuse("queries with gates are computed by the CPU backend alone");
   if (layer.latent.dims != 0)
     return refuse("multi-head latent attention is computed by the CPU backend alone");
   if (!layer.wk.data || !layer.wv.data || layer.norm_values)

@@ -66,10 +66,11 @@ struct Module {
   std::uint32_t parent = kNone;    // index of the enclosing module; kNone for the root
   std::uint32_t union_id = kNone;  // the union it is a member of
   std::uint32_t section = 0;       // of its parent, counted from 0
-  bool cache = true;
-  Repair repair;                 // its own, or that of what it stands in
-  bool own_repair = false;       // one of these says so, not the schema
-  Position position = 0;         // schema position of its start
+  bool cache = true;               // it has a file of its own
+  bool may_be_stored = true;       // nothing says cache="false" of it
+  Repair repair;                   // its own, or that of what it stands in
+  bool own_repair = false;         // one of these says so, not the schema
+  Position position = 0;           // schema position of its start
   std::uint32_t extent = 0;      // schema positions from its start to its end, nested ones included
   std::uint32_t n_tokens = 0;    // own tokens: no parameter room, no nested modules
   std::uint32_t n_stored = 0;    // of these, the ones its file holds

@@ -238,6 +238,7 @@ Status Builder::add_module(const SchemaNode& node, std::uint32_t union_id) {
   module.union_id = union_id;
   module.section = sections_[owner_];
   module.cache = node.cache && schema_.cache;
+  module.may_be_stored = node.cache;
   module.repair = node.repair.value_or(layout_.modules[owner_].repair);
   module.own_repair = node.repair || layout_.modules[owner_].own_repair;
   module.position = position_;

@@ -28,7 +28,7 @@ enum class RunKind {
   kText,      // the prompt's own text
   kArgument,  // a parameter's value
   kRole,      // what opens and closes turns now, and opens the answer
-  kUncached,  // text of a module with cache="false"
+  kUncached,  // text of a module without a file: cache="false", or of all (Schema::cache)
 };
 
 struct PlanRun {

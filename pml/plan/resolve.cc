@@ -93,7 +93,7 @@ class RunWriter {
     run.tokens = piece.tokens;
     run.label = module.path;
     run.piece = index;
-    run.cache = module.cache;
+    run.cache = module.may_be_stored;
     if (module.cache) run.job = source.job, run.job_run = source.run;
     steps_.push_back({std::move(run), piece.position});
     return ok();
@@ -107,7 +107,7 @@ class RunWriter {
     run.kind = RunKind::kArgument;
     run.tokens = binding_.arguments[index];
     run.label = layout_.modules[slot.module].path + "." + slot.name;
-    run.cache = layout_.modules[slot.module].cache;
+    run.cache = layout_.modules[slot.module].may_be_stored;
     steps_.push_back({std::move(run), slot.position});
     return ok();
   }

@@ -58,7 +58,7 @@ struct Schema {
   Positions positions = Positions::kCompact;
   Attend attend = Attend::kPrefix;
   Repair repair;      // of prompts that say nothing
-  bool cache = true;  // false: nothing is kept, as if every module said so and this text
+  bool cache = true;  // false: modules are computed where they are used, as part of what is said
   Place place;
   std::vector<SchemaNode> children;
   std::vector<SchemaScaffold> scaffolds;

@@ -175,7 +175,7 @@ pc_status pc_engine_get_facts(const pc_engine* engine, pc_engine_facts* facts, p
     f.weight_bytes = e.model().weight_bytes;
     f.bos = e.text_encoder().bos.value_or(-1);
     f.has_chat_format = e.text_encoder().chat.has_value();
-    f.store_in_use = e.store() && !e.model().is_recurrent();
+    f.store_in_use = e.store() != nullptr;
     f.backend_fell_back = e.fell_back();
     const pc::FimTokens& fim = e.tokenizer().facts().fim;
     f.fim_prefix = fim.prefix.value_or(-1);

@@ -47,9 +47,10 @@ Result<ResidentHandle> BackendModel::resident(ModuleHandle module) const {
   std::vector<pc_kv_segment> segments;
   for (std::uint32_t run = 0; run < module->runs().size(); ++run) {
     const KvSegment s = module->segment(run, 0);
-    segments.push_back(
-        {s.data, s.plane_blocks, s.first_block, s.begin, s.n_tokens, s.position, s.key_position});
+    segments.push_back({s.data, s.plane_blocks, s.first_block, s.begin, s.n_tokens, s.position,
+                        s.key_position, nullptr});
   }
+  if (!module->recurrent().empty()) segments.back().recurrent = module->recurrent().data();
   pc_backend_resident* resident = nullptr;
   pc_backend_error e{};
   const std::int32_t status =
@@ -141,6 +142,15 @@ Status BackendTimeline::read(std::uint32_t first, std::uint32_t n_tokens,
   const std::int32_t status = table()->timeline_read(timeline_.get(), first, n_tokens, &p, &e);
   if (status != 0) return backend_error(table()->name, status, e);
   return ok();
+}
+
+Result<std::span<const float>> BackendTimeline::recurrent(std::uint32_t n_tokens,
+                                                          std::size_t n) const {
+  const float* numbers = nullptr;
+  pc_backend_error e{};
+  const std::int32_t status = table()->timeline_recurrent(timeline_.get(), n_tokens, &numbers, &e);
+  if (status != 0) return backend_error(table()->name, status, e);
+  return std::span(numbers, numbers ? n : 0);
 }
 
 Result<BackendTimeline> BackendTimeline::fork() const {

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "runtime/backend/backend.h"
+#include "simd/kernels.h"  // state_numbers
 
 namespace pc {
 
@@ -38,10 +39,20 @@ inline bool is_recurrent(const pc_layer& layer) {
   return layer.recurrent.kind != PC_RECURRENCE_NONE;
 }
 
-// Numbers of a recurrent layer's state; 0: the layer has none.
-inline std::uint32_t state_numbers(const pc_layer& layer) {
+// Numbers of a recurrent layer's state: inputs that its convolution has still to read, and the
+// states of its heads behind them; 0: the layer has none.
+inline std::size_t kept_inputs(const pc_recurrent& r) {
+  return r.kind == PC_RECURRENCE_NONE ? 0 : std::size_t{r.n_taps - 1} * r.n_channels;
+}
+inline std::size_t state_numbers(const pc_layer& layer) {
   const pc_recurrent& r = layer.recurrent;
-  return is_recurrent(layer) ? (r.n_taps - 1) * r.n_channels : 0;
+  return kept_inputs(r) + r.n_heads * simd::state_numbers(r.d_k, r.d_v);
+}
+
+// Numbers that a recurrence makes of a token.
+inline std::uint32_t made_width(const pc_layer& layer) {
+  const pc_recurrent& r = layer.recurrent;
+  return r.n_heads != 0 ? r.n_heads * r.d_v : r.n_channels;
 }
 
 inline std::size_t n_state_numbers(const pc_model_desc& desc) {
@@ -75,7 +86,8 @@ template <class Visit>
 void for_each_matrix(const pc_layer& layer, const Visit& visit) {
   const pc_latent& latent = layer.latent;
   const std::size_t n_up = is_latent(layer) ? layer.n_heads : 0;
-  for (const pc_tensor* w : {&layer.recurrent.in, &layer.recurrent.out})
+  const pc_recurrent& r = layer.recurrent;
+  for (const pc_tensor* w : {&r.in, &r.gate, &r.decay, &r.write, &r.out})
     if (w->data) visit(*w);
   for (const pc_tensor* w : {&latent.q_down, &layer.wq, &layer.wk, &layer.wv})
     if (w->data) visit(*w);

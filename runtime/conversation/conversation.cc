@@ -32,7 +32,7 @@ void Conversation::read_prompt(Chain chain, std::uint64_t n_module_tokens,
 
 pc_run Conversation::begin_token(TokenId token) {
   chain_.append({&token, 1}, position_);
-  return chain_.links().back().run();
+  return chain_.last_run();
 }
 
 void Conversation::end_token() {

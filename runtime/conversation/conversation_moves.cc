@@ -32,7 +32,6 @@ std::vector<Seen> seen_by(const Chain& chain) {
 Result<Conversation> Conversation::on(std::shared_ptr<const LoadedPrompt> prompt) const {
   Conversation moved = *this;
   moved.chain_ = Chain(prompt->schema->identity());
-  if (engine().model().is_recurrent()) moved.chain_.never_stored();
   if (is_read()) {
     PC_TRY(moved.chain_, as_one_text(prompt->schema->identity()));
   }
@@ -73,7 +72,7 @@ Result<Chain> Conversation::as_one_text(const ModuleIdentity& identity) const {
   if (same != all.end() || all.size() != n_tokens())
     return error(Code::kInternal, "a conversation's tokens are not where its parts say");
   Chain chain(identity);
-  if (all.size() != computed.size() || engine().model().is_recurrent()) chain.never_stored();
+  if (all.size() != computed.size()) chain.never_stored();
   for (const Seen& seen : all) {
     chain.append({&seen.token, 1}, seen.position, seen.may_be_stored);
     if (seen.ends_turn) chain.end_turn();

@@ -42,6 +42,7 @@ struct pc_backend_model {
 struct pc_backend_resident {
   const pc::KvGeometry* geometry;       // the model's
   std::vector<pc::KvSegment> segments;  // views of the module
+  std::vector<const float*> recurrent;  // [segments] pc_kv_segment::recurrent
 };
 
 namespace pc {
@@ -144,8 +145,9 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
         widen(*kernels, offset, *t, model->vectors);
       }
       for (pc_tensor* t : {&l.attn_norm_bias, &l.ffn_norm_bias, &l.bq, &l.bk, &l.bv, &l.bo,
-                           &l.sinks, &l.mixture.router_bias, &l.mixture.choice_bias,
-                           &l.mixture.expert_scales, &l.output_scale}) {
+                           &l.sinks, &l.recurrent.conv_bias, &l.recurrent.a, &l.recurrent.step_bias,
+                           &l.recurrent.skip, &l.recurrent.norm, &l.mixture.router_bias,
+                           &l.mixture.choice_bias, &l.mixture.expert_scales, &l.output_scale}) {
         widen(*kernels, 0.0f, *t, model->vectors);
       }
       const auto widen_bias = [&](pc_tensor& t) { widen(*kernels, 0.0f, t, model->vectors); };
@@ -186,6 +188,7 @@ std::int32_t resident_create(pc_backend_model* model, const std::uint8_t*,
            s.n_tokens,
            s.position,
            s.key_position});
+      resident->recurrent.push_back(s.recurrent);
     }
     *out = resident.release();
     return ok();
@@ -246,11 +249,25 @@ std::int32_t timeline_attach(pc_backend_timeline* timeline, const pc_backend_res
                              const pc_attachment* a, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     PC_TRY(KvSegment segment, segment_of(*resident, a->segment, a->first, a->n_tokens));
-    if (timeline->recurrent.has_numbers())
+    const bool whole = a->first + a->n_tokens == resident->segments[a->segment].n_tokens;
+    const float* const recurrent = whole ? resident->recurrent[a->segment] : nullptr;
+    if (timeline->recurrent.has_numbers() && a->hidden)
       return error(Code::kUnsupported,
-                   "the model's layers carry states, which modules do not have");
+                   "tokens of a module cannot be hidden from layers that carry states");
     segment.position = a->position;
-    timeline->timeline.attach(segment, hidden_rows(segment, a->hidden));
+    Timeline& t = timeline->timeline;
+    timeline->recurrent.make_room();  // nothing fails behind the attaching
+    t.attach(segment, hidden_rows(segment, a->hidden));
+    if (timeline->recurrent.has_numbers() && recurrent)
+      timeline->recurrent.attach(t.n_attached(), recurrent);
+    return ok();
+  });
+}
+
+std::int32_t timeline_recurrent(const pc_backend_timeline* timeline, std::uint32_t n_tokens,
+                                const float** numbers, pc_backend_error* e) {
+  return guarded(e, [&]() -> Status {
+    *numbers = timeline->recurrent.at(n_tokens);
     return ok();
   });
 }
@@ -289,9 +306,15 @@ std::int32_t timeline_fork(const pc_backend_timeline* timeline, pc_backend_timel
 std::int32_t timeline_rewind(pc_backend_timeline* timeline, std::uint32_t n_tokens,
                              std::uint32_t n_attached, std::uint32_t* n_left, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    *n_left = timeline->recurrent.nearest(std::min(n_tokens, timeline->timeline.n_tokens()));
-    timeline->timeline.rewind(*n_left, n_attached);
-    timeline->recurrent.rewind(*n_left);
+    Timeline& t = timeline->timeline;
+    const auto left =
+        timeline->recurrent.nearest(std::min(n_tokens, t.n_tokens()), n_attached, t.n_attached());
+    if (!left)
+      return error(Code::kUnsupported,
+                   "the states of the model's recurrent layers are not kept of that place");
+    *n_left = *left;
+    t.rewind(*n_left, n_attached);
+    timeline->recurrent.rewind(*n_left, n_attached);
     return ok();
   });
 }
@@ -340,6 +363,7 @@ constexpr pc_backend_v1 kCpu = {
     timeline_fork,
     timeline_rewind,
     timeline_read,
+    timeline_recurrent,
     timeline_compare,
     step,
 };

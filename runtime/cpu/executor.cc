@@ -30,13 +30,17 @@ TimelineLength Executor::length(const pc_step_item& item) const {
 void Executor::rewind(const pc_step_item& item, std::uint32_t n_tokens) noexcept {
   Timeline& timeline = item.timeline->timeline;
   timeline.rewind(n_tokens, timeline.n_attached());
-  item.timeline->recurrent.rewind(n_tokens);
+  item.timeline->recurrent.rewind(n_tokens, timeline.n_attached());
 }
 
 // Modules are read where they lie.
 Result<bool> Executor::join(pc_step_item& item, bool) {
-  if (item.n_layers != 0 && is_recurrent_)
+  if (!is_recurrent_) return true;
+  if (item.n_layers != 0)
     return error(Code::kUnsupported, "a model whose layers carry states is computed whole");
+  if (item.timeline->recurrent.n_attached() != item.timeline->timeline.n_attached())
+    return error(Code::kUnsupported,
+                 "what is attached last has no states of the model's recurrent layers");
   return true;
 }
 
@@ -90,7 +94,7 @@ void Executor::find_recurrent_rows(const Sweep& sweep) {
   for (const SweepPart& part : sweep.parts) {
     RecurrentStates& states = part.item->timeline->recurrent;
     rows_.recurrent.push_back({part.first, part.n, states.now(), states.next()});
-    swept_.push_back(part.item->timeline);
+    swept_.push_back({part.item->timeline, part.keeps_recurrent});
   }
 }
 
@@ -192,8 +196,8 @@ bool Executor::make_room() noexcept {
 // Of a sweep that failed there are no states: its items go back to where they began.
 void Executor::end_sweep(bool failed) noexcept {
   rows_.slots.clear();
-  for (pc_backend_timeline* timeline : swept_)
-    if (!failed) timeline->recurrent.commit(timeline->timeline.n_tokens());
+  for (const auto& [timeline, kept] : swept_)
+    if (!failed) timeline->recurrent.commit(timeline->timeline.n_tokens(), kept);
   swept_.clear();
 }
 

@@ -71,12 +71,16 @@ class Executor final : public StepDevice {
 
   // Of the sweep.
   Rows rows_;
-  std::uint32_t n_layers_ = 0;               // pc_step_item::n_layers
-  std::vector<pc_backend_timeline*> swept_;  // of its parts, where is_recurrent_
-  ReadRows read_;                            // of which more than keys and values is asked for
-  bool is_swept_ = false;                    // compute() was called for it before
-  std::vector<KvSegment> segments_;          // that rows_.timelines view
-  std::vector<std::size_t> segment_ends_;    // [rows_.timelines] in segments_
+  std::uint32_t n_layers_ = 0;  // pc_step_item::n_layers
+  struct Swept {
+    pc_backend_timeline* timeline;
+    bool keeps_recurrent;  // SweepPart
+  };
+  std::vector<Swept> swept_;               // of its parts, where is_recurrent_
+  ReadRows read_;                          // of which more than keys and values is asked for
+  bool is_swept_ = false;                  // compute() was called for it before
+  std::vector<KvSegment> segments_;        // that rows_.timelines view
+  std::vector<std::size_t> segment_ends_;  // [rows_.timelines] in segments_
 
   AlignedBuffer<float> logits_;  // of several rows at once
 

@@ -29,13 +29,34 @@ void split_pairs(float* x, std::size_t n) {
 void Transformer::prepare_heads(std::uint32_t index) {
   const pc_layer& layer = desc_.layers[index];
   parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
-    prepare_queries(layer, q_.data() + std::size_t{i} * q_width(layer));
+    float* const q = q_.data() + std::size_t{i} * q_width(layer);
+    if (layer.q_gated) part_queries(layer, i, q);
+    prepare_queries(layer, q);
     if (!has_states(layer)) return;
     float* k = k_.data() + std::size_t{i} * kv_width(layer);
     float* v = v_.data() + std::size_t{i} * kv_width(layer);
     prepare_keys_and_values(layer, i, k, v);
     store(index, rows_->slots[i], k, v);
   });
+}
+
+// Of what stands by turns with gates. q: [n_heads, head_dim] of one token.
+void Transformer::part_queries(const pc_layer& layer, std::uint32_t row, float* q) const {
+  const std::size_t hd = layer.head_dim, width = q_width(layer);
+  const float* const made = gated_q_.data() + row * 2 * width;
+  for (std::size_t at = 0; at < width; at += hd) std::copy_n(made + 2 * at, hd, q + at);
+}
+
+// Numbers that attention made count by their gates, which go with it.
+void Transformer::gate_heads(const pc_layer& layer, std::uint32_t row) {
+  const std::size_t hd = layer.head_dim, width = q_width(layer);
+  float* const made = gated_q_.data() + row * 2 * width;
+  float* const mixed = mixed_.data() + row * width;
+  for (std::size_t at = 0; at < width; at += hd) {
+    float* const gate = made + 2 * at + hd;
+    kernels_.activate(simd::Activation::kLogistic, gate, mixed + at, hd);
+    std::copy_n(gate, hd, mixed + at);
+  }
 }
 
 // q: [n_heads, head_dim] of one token.

@@ -8,8 +8,9 @@
 #include "runtime/backend/layer_parts.h"
 #include "runtime/backend/states_shape.h"
 #include "runtime/cpu/layers/latent_heads.h"
-#include "runtime/cpu/layers/router.h"  // kMostExperts
-#include "runtime/cpu/transformer.h"    // kMaxHeadDim
+#include "runtime/cpu/layers/router.h"             // kMostExperts
+#include "runtime/cpu/layers/short_convolution.h"  // kMostTaps
+#include "runtime/cpu/transformer.h"               // kMaxHeadDim
 
 namespace pc {
 namespace {
@@ -78,6 +79,8 @@ Status check_heads(const pc_model_desc& d, const pc_layer& layer) {
     return refuse("a norm of queries or keys is neither of one head nor of all");
   if (layer.sinks.data && layer.sinks.cols != layer.n_heads)
     return refuse("its sinks are not one a head");
+  if (layer.q_gated && (is_latent(layer) || layer.bq.data || layer.wq.rows != 2 * q))
+    return refuse("queries with gates are of a kind that it does not compute");
   if (d.alibi_slopes && layer.n_heads != d.layers[0].n_heads)
     return refuse("its slopes are for layers with as many heads each");
   if (layer.rope != PC_NO_ROPE && layer.rope >= d.n_ropes)
@@ -125,20 +128,52 @@ Status check_states(const pc_model_desc& d, const pc_layer& layer, std::uint32_t
   return ok();
 }
 
-constexpr std::uint32_t kMostTaps = 64;
+bool is_vector(const pc_tensor& t, std::uint32_t n) {
+  return t.data && t.rows == 1 && t.cols == n;
+}
+
+bool is_matrix(const pc_tensor& t, std::uint32_t rows, std::uint32_t cols) {
+  return t.data && t.rows == rows && t.cols == cols;
+}
+
+// Heads that keep a state of their own.
+Status check_head_states(const pc_model_desc& d, const pc_recurrent& r) {
+  const bool corrects = r.kind == PC_RECURRENCE_GATED_DELTA;
+  const std::uint64_t keys = std::uint64_t{r.n_key_heads} * r.d_k;
+  const std::uint64_t values = std::uint64_t{r.n_heads} * r.d_v;
+  if (r.d_k == 0 || r.d_k > simd::kMaxStateKeyDim)
+    return refuse("states of " + std::to_string(r.d_k) + " rows; 1 to " +
+                  std::to_string(simd::kMaxStateKeyDim) + " are computed");
+  if (r.d_v == 0 || r.n_key_heads == 0 || r.n_heads % r.n_key_heads != 0 ||
+      r.n_channels != 2 * keys + values || r.norm_dims == 0 || values % r.norm_dims != 0)
+    return refuse("the heads of a recurrent layer do not fit each other");
+  const auto width = static_cast<std::uint32_t>(values);
+  if (!is_matrix(r.in, r.n_channels, d.d_model) || !is_matrix(r.gate, width, d.d_model) ||
+      !is_matrix(r.decay, r.n_heads, d.d_model) || !is_vector(r.a, r.n_heads) ||
+      !is_vector(r.step_bias, r.n_heads) || !is_matrix(r.out, d.d_model, width) ||
+      corrects != (r.write.data != nullptr) ||
+      (corrects && !is_matrix(r.write, r.n_heads, d.d_model)) ||
+      (r.skip.data && !is_vector(r.skip, r.n_heads)) ||
+      (r.norm.data && !is_vector(r.norm, r.norm_dims) && !is_vector(r.norm, width)))
+    return refuse("the parts of a recurrent layer's heads do not fit each other");
+  return ok();
+}
 
 Status check_recurrent(const pc_model_desc& d, const pc_layer& layer) {
   const pc_recurrent& r = layer.recurrent;
-  if (r.kind != PC_RECURRENCE_CONVOLUTION)
+  if (r.kind > PC_RECURRENCE_MAMBA2)
     return refuse("a layer carries a state of a kind that it does not compute");
   if (layer.wq.data || layer.wk.data || layer.wo.data)
     return refuse("a layer has attention and a state in its place");
   if (r.n_taps < 2 || r.n_taps > kMostTaps)
     return refuse("a convolution of " + std::to_string(r.n_taps) + " taps; 2 to " +
                   std::to_string(kMostTaps) + " are computed");
-  if (r.n_channels == 0 || r.in.rows != 3 * r.n_channels || r.in.cols != d.d_model ||
-      r.out.rows != d.d_model || r.out.cols != r.n_channels || r.conv.rows != r.n_taps ||
-      r.conv.cols != r.n_channels || r.conv.dtype != PC_DTYPE_F32)
+  if (r.n_channels == 0 || !is_matrix(r.conv, r.n_taps, r.n_channels) ||
+      r.conv.dtype != PC_DTYPE_F32 || (r.conv_bias.data && !is_vector(r.conv_bias, r.n_channels)))
+    return refuse("a recurrent layer's convolution does not fit its channels");
+  if (r.kind != PC_RECURRENCE_CONVOLUTION) return check_head_states(d, r);
+  if (r.n_heads != 0 || !is_matrix(r.in, 3 * r.n_channels, d.d_model) ||
+      !is_matrix(r.out, d.d_model, r.n_channels))
     return refuse("the parts of a recurrent layer do not fit each other");
   return ok();
 }
@@ -189,6 +224,8 @@ Status check_model(const pc_model_desc& d, std::uint32_t kv_type) {
                   std::to_string(kv_type_unit(static_cast<KvType>(kv_type))) + "; bf16 takes it");
   }
   if (n_states == 0) return refuse("none of its layers has keys and values");
+  if (n_state_numbers(d) > UINT32_MAX)
+    return refuse("the states of its recurrent layers are larger than are counted");
   return ok();
 }
 

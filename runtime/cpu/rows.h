@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/cpu/attention/segment_uses.h"
-#include "runtime/cpu/layers/short_convolution.h"
+#include "runtime/cpu/layers/channel_inputs.h"
 #include "runtime/cpu/states/timeline.h"
 
 namespace pc {

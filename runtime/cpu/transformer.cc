@@ -5,6 +5,7 @@
 
 #include "runtime/backend/layer_parts.h"
 #include "runtime/backend/states_shape.h"
+#include "runtime/cpu/layers/short_convolution.h"
 
 namespace pc {
 namespace {
@@ -13,7 +14,7 @@ static_assert(kMaxHeadDim <= simd::kMaxAttendHeadDim);
 
 // Of what attention or a recurrence makes of a row, or latent attention of its queries.
 std::uint32_t mixed_width(const pc_layer& layer) {
-  return std::max(q_width(layer), layer.recurrent.n_channels);
+  return std::max(q_width(layer), made_width(layer));
 }
 
 std::uint32_t widest_product_input(const pc_model_desc& d) {
@@ -56,7 +57,11 @@ std::vector<std::size_t> first_recurrent_numbers(const pc_model_desc& desc) {
 }
 
 std::uint32_t recurrent_width(const pc_layer& layer) {
-  return is_recurrent(layer) ? layer.recurrent.in.rows : 0;
+  return layer.recurrent.kind == PC_RECURRENCE_CONVOLUTION ? layer.recurrent.in.rows : 0;
+}
+
+std::uint32_t gated_width(const pc_layer& layer) {
+  return layer.q_gated ? 2 * q_width(layer) : 0;
 }
 
 }  // namespace
@@ -72,6 +77,7 @@ Transformer::Transformer(const pc_model_desc& desc, const simd::Kernels& kernels
       gemm_(kernels, parallel, largest_inputs(desc, max_rows), &packed, precision),
       mixture_(desc, kernels, parallel, max_rows),
       latent_heads_(desc, kernels, parallel, max_rows),
+      head_states_(desc, kernels, parallel, max_rows, precision == Precision::kDeterministic),
       x_(std::size_t{max_rows} * desc.d_model),
       h_(x_.size()),
       branch_(needs_branch(desc) ? x_.size() : 0),
@@ -81,6 +87,7 @@ Transformer::Transformer(const pc_model_desc& desc, const simd::Kernels& kernels
       mixed_(std::size_t{max_rows} * largest_of_layers(desc, mixed_width)),
       gate_(std::size_t{max_rows} * desc.d_ffn),
       up_(gate_.size()),
+      gated_q_(std::size_t{max_rows} * largest_of_layers(desc, gated_width)),
       recurrent_(std::size_t{max_rows} * largest_of_layers(desc, recurrent_width)),
       ffn_gate_(max_rows),
       unread_(n_layers_to_states_ < desc.n_layers ? x_.size() : 0),
@@ -248,8 +255,9 @@ Status Transformer::halves(std::uint32_t index) {
 Status Transformer::project(std::uint32_t index, const Gemm::Input& h) {
   const pc_layer& layer = desc_.layers[index];
   if (is_latent(layer)) return project_latent(index, h);
-  const Gemm::Product products[] = {
-      {&layer.wq, q_.data()}, {&layer.wk, k_.data()}, {&layer.wv, v_.data()}};
+  const Gemm::Product products[] = {{&layer.wq, layer.q_gated ? gated_q_.data() : q_.data()},
+                                    {&layer.wk, k_.data()},
+                                    {&layer.wv, v_.data()}};
   const std::size_t n_products = !has_states(layer) ? 1 : layer.wv.data ? 3 : 2;
   PC_CHECK_OK(gemm_.linear(h, std::span(products, n_products), false));
   prepare_heads(index);
@@ -287,9 +295,14 @@ Status Transformer::mixer(std::uint32_t index, const Gemm::Input& h) {
 Status Transformer::recur(std::uint32_t index, const Gemm::Input& h) {
   const pc_layer& layer = desc_.layers[index];
   const pc_recurrent& r = layer.recurrent;
-  PC_CHECK_OK(gemm_.linear(h, r.in, false, recurrent_.data()));
-  short_convolution(r, rows_->recurrent, recurrent_numbers_[index], parallel_, recurrent_.data(),
-                    mixed_.data());
+  const std::size_t first = recurrent_numbers_[index];
+  if (r.n_heads != 0) {
+    PC_CHECK_OK(head_states_.run(r, h, rows_->recurrent, first, &gemm_, mixed_.data()));
+  } else {
+    PC_CHECK_OK(gemm_.linear(h, r.in, false, recurrent_.data()));
+    short_convolution(r, rows_->recurrent, first, kernels_, parallel_, recurrent_.data(),
+                      mixed_.data());
+  }
   static constexpr pc_tensor kNoBias{};
   return add_branch({mixed_.data(), n_tokens()}, r.out, kNoBias, layer.attn_post_norm);
 }
@@ -299,6 +312,8 @@ Status Transformer::attention(std::uint32_t index, const Gemm::Input& h) {
   const pc_layer& layer = desc_.layers[index];
   PC_CHECK_OK(project(index, h));
   attention_.run(index, q_.data(), mixed_.data());
+  if (layer.q_gated)
+    parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) { gate_heads(layer, i); });
   const float* made = mixed_.data();
   if (is_latent(layer)) {
     PC_CHECK_OK(latent_heads_.expand(layer, made, n_tokens(), &gemm_, q_.data()));

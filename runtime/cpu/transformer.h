@@ -1,6 +1,6 @@
 // The layers over the rows of one sweep: a decoder as pc_model_desc describes it (of
 // the Llama kind: Touvron et al. 2023, arXiv 2302.13971; the other families'
-// parts stand in runtime/backend/backend.h) over fresh tokens, with whatever states their
+// parts stand in runtime/backend/model_desc.h) over fresh tokens, with whatever states their
 // timelines have ("Prompt Cache", section 3.4, for the reuse).
 //
 // Owns all scratch of a sweep, sized at construction; a sweep of one token
@@ -17,6 +17,7 @@
 #include "modules/kv.h"
 #include "runtime/backend/backend.h"
 #include "runtime/cpu/attention/attention.h"
+#include "runtime/cpu/layers/head_states.h"
 #include "runtime/cpu/layers/latent_heads.h"
 #include "runtime/cpu/layers/mixture.h"
 #include "runtime/cpu/products/gemm.h"
@@ -101,6 +102,8 @@ class Transformer {
   void prepare_heads(std::uint32_t layer);
   void store(std::uint32_t layer, const KvSlot& slot, float* keys, float* values) const;
   void prepare_queries(const pc_layer& layer, float* q) const;
+  void part_queries(const pc_layer& layer, std::uint32_t row, float* q) const;
+  void gate_heads(const pc_layer& layer, std::uint32_t row);
   void prepare_keys_and_values(const pc_layer& layer, std::uint32_t row, float* k, float* v) const;
   void norm_and_split(const pc_layer& layer, const pc_tensor& norm, std::uint32_t n_heads,
                       float* heads) const;
@@ -116,6 +119,7 @@ class Transformer {
   Gemm gemm_;
   Mixture mixture_;
   LatentHeads latent_heads_;
+  HeadStates head_states_;
 
   const Rows* rows_ = nullptr;  // of the sweep
   std::uint32_t n_tokens() const { return rows_->size(); }
@@ -125,9 +129,10 @@ class Transformer {
   AlignedBuffer<float> branch_;  // the same: what a block adds, or a parallel block's second norm
   AlignedBuffer<float> q_;       // [max_rows, n_heads, head_dim] of the layer
   AlignedBuffer<float> k_, v_;   // [max_rows, n_kv_heads, head_dim]
-  AlignedBuffer<float> mixed_;   // [max_rows, n_heads, head_dim], or [max_rows, n_channels]
+  AlignedBuffer<float> mixed_;   // [max_rows, n_heads, head_dim], or what a recurrence makes
   AlignedBuffer<float> gate_, up_;  // [max_rows, d_ffn]
-  AlignedBuffer<float> recurrent_;  // [max_rows, 3 * n_channels] of a recurrent layer
+  AlignedBuffer<float> gated_q_;    // [max_rows, n_heads, 2, head_dim] queries and their gates
+  AlignedBuffer<float> recurrent_;  // [max_rows, 3 * n_channels] of a convolution alone
   AlignedBuffer<float> ffn_gate_;   // [max_rows] logits of how much a layer's own network counts
   AlignedBuffer<float> unread_;     // [max_rows, d_model] the stream of rows that nobody reads
   AlignedBuffer<float> ple_;        // [max_rows, n_layers, d_ple] tokens' own inputs to layers

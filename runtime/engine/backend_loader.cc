@@ -59,7 +59,8 @@ Result<const pc_backend_v1*> find_backend(const std::string& name) {
       table->model_open && table->model_close && table->resident_create &&
       table->resident_prefetch && table->resident_release && table->timeline_open &&
       table->timeline_close && table->timeline_attach && table->timeline_fork &&
-      table->timeline_rewind && table->timeline_read && table->timeline_compare && table->step;
+      table->timeline_rewind && table->timeline_read && table->timeline_recurrent &&
+      table->timeline_compare && table->step;
   if (table->abi == PC_BACKEND_ABI && !complete) {
     return error(Code::kUnsupported, "the table of the backend " + name + " is incomplete");
   }

@@ -7,6 +7,7 @@
 
 #include "base/mapped_file.h"
 #include "pml/turns/chat_template.h"
+#include "runtime/backend/layer_parts.h"
 #include "runtime/backend/states_shape.h"
 #include "runtime/chat/program/chat_template_file.h"
 #include "runtime/chat/turns/own_chat_format.h"
@@ -114,10 +115,6 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   PC_TRY(engine->model_, bind_model(options.model_path, options.context_tokens));
   PC_CHECK_OK(check_context(*engine->model_, options.context_tokens));
   PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
-  if (engine->model_->is_recurrent())
-    engine->add_remark(
-        "layers of the model carry states of all tokens before, which are not kept yet: every "
-        "prompt is computed whole");
   PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->open_store(options));
   engine->held_ = std::make_shared<HeldModules>(engine->store_ && engine->store_->writable()
@@ -189,6 +186,7 @@ void Engine::name_states() {
   if (options_.precision == Precision::kDeterministic)
     identity.numerics_version |= kDeterministicNumerics;
   identity.geometry = geometry();
+  identity.n_recurrent = static_cast<std::uint32_t>(n_state_numbers(model_->desc));
   identity.name_space = options_.name_space;
 }
 

@@ -42,22 +42,28 @@ extern const Family kPhi3;
 extern const Family kQwen2;
 extern const Family kQwen2Moe;
 extern const Family kQwen2Vl;
+extern const Family kQwen35;
+extern const Family kQwen35Media;
+extern const Family kQwen35Moe;
+extern const Family kQwen35MoeMedia;
 extern const Family kQwen3;
 extern const Family kQwen3Moe;
+extern const Family kQwen3Next;
 extern const Family kQwen3Vl;
 extern const Family kQwen3VlMoe;
 extern const Family kSmolLm3;
 
 namespace {
 
-const std::array kFamilies{&kLlama,       &kMistral,     &kMixtral,     &kMinistral3, &kMistral3,
-                           &kQwen2,       &kQwen2Moe,    &kQwen2Vl,     &kQwen3,      &kQwen3Moe,
-                           &kQwen3Vl,     &kQwen3VlMoe,  &kSmolLm3,     &kGemma2,     &kGemma3,
-                           &kGemma3Media, &kGemma4,      &kGemma4Media, &kPhi3,       &kOlmo2,
-                           &kOlmo3,       &kOlmoe,       &kExaone4,     &kGlm,        &kGlm4,
-                           &kGlm4Moe,     &kGlm4MoeLite, &kDeepseekV2,  &kDeepseekV3, &kMiniCpm3,
-                           &kErnie,       &kErnieMoe,    &kHunYuan,     &kGptOss,     &kGranite,
-                           &kGraniteMoe,  &kFalcon,      &kMpt,         &kGpt2,       &kLfm2};
+const std::array kFamilies{
+    &kLlama,       &kMistral,   &kMixtral,       &kMinistral3,  &kMistral3,   &kQwen2,
+    &kQwen2Moe,    &kQwen2Vl,   &kQwen3,         &kQwen3Moe,    &kQwen3Vl,    &kQwen3VlMoe,
+    &kSmolLm3,     &kGemma2,    &kGemma3,        &kGemma3Media, &kGemma4,     &kGemma4Media,
+    &kPhi3,        &kOlmo2,     &kOlmo3,         &kOlmoe,       &kExaone4,    &kGlm,
+    &kGlm4,        &kGlm4Moe,   &kGlm4MoeLite,   &kDeepseekV2,  &kDeepseekV3, &kMiniCpm3,
+    &kErnie,       &kErnieMoe,  &kHunYuan,       &kGptOss,      &kGranite,    &kGraniteMoe,
+    &kFalcon,      &kMpt,       &kGpt2,          &kLfm2,        &kQwen3Next,  &kQwen35,
+    &kQwen35Media, &kQwen35Moe, &kQwen35MoeMedia};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.
@@ -82,8 +88,6 @@ constexpr auto kRefusals = std::to_array<Refusal>({
     {"bamba", kRecurrent},
     {"falconh1", kRecurrent},
     {"nemotronh", kRecurrent},
-    {"qwen3next", kRecurrent},
-    {"qwen35", kRecurrent},
     {"qwen36", kRecurrent},
     {"lfm2", kRecurrent},
     {"plamo2", kRecurrent},

@@ -167,17 +167,20 @@ void hash_latent(const pc_latent& latent, std::uint32_t n_heads, Sha256* hash) {
 }
 
 void hash_recurrent(const pc_recurrent& recurrent, Sha256* hash) {
-  const auto& [kind, n_channels, n_taps, in, conv, out] = recurrent;
+  const auto& [kind, n_channels, n_taps, n_heads, n_key_heads, keys_by_turns, d_k, d_v, norm_dims,
+               step_least, step_most, in, conv, conv_bias, gate, decay, write, a, step_bias, skip,
+               norm, out] = recurrent;
   hash->field("recurrent");
-  hash_numbers(hash, kind, n_channels, n_taps);
-  hash_tensors(hash, in, conv, out);
+  hash_numbers(hash, kind, n_channels, n_taps, n_heads, n_key_heads, keys_by_turns, d_k, d_v,
+               norm_dims, step_least, step_most);
+  hash_tensors(hash, in, conv, conv_bias, gate, decay, write, a, step_bias, skip, norm, out);
 }
 
 // first: of the model, whose heads the digest of the whole begins with.
 void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
   const auto& [attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo, sinks,
                attn_post_norm, ffn_norm, ffn_norm_bias, ffn, ffn_post_norm, ple_gate, ple_out,
-               ple_norm, output_scale, n_heads, n_kv_heads, head_dim, attn_scale, states,
+               ple_norm, output_scale, n_heads, n_kv_heads, head_dim, attn_scale, states, q_gated,
                norm_values, norm_rotated, window, rope, latent, mixture, recurrent] = layer;
   hash_tensors(hash, attn_norm, attn_norm_bias, wq, wk, wv, bq, bk, bv, q_norm, k_norm, wo, bo,
                attn_post_norm, ffn_norm, ffn_norm_bias);
@@ -195,6 +198,7 @@ void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
     hash->field("states of another layer");
     hash_number(states, hash);
   }
+  if (q_gated) hash->field("queries with gates");
   if (norm_values) hash->field("normed values");
   if (norm_rotated) hash->field("norms behind rotation");
   if (latent.dims != 0) hash_latent(latent, n_heads, hash);

@@ -7,7 +7,7 @@
 
 namespace pc {
 
-pc_run Chain::Link::run() const {
+pc_run Chain::Link::run(bool keeps_recurrent) const {
   PC_EXPECT(n_missing() > 0);
   const Position from = position_of(n_computed);
   return {tokens.data() + n_computed,
@@ -16,7 +16,8 @@ pc_run Chain::Link::run() const {
           from,
           n_computed != 0,
           nullptr,
-          positions.empty() ? nullptr : positions.data() + n_computed};
+          positions.empty() ? nullptr : positions.data() + n_computed,
+          keeps_recurrent};
 }
 
 Chain::Chain(const ModuleIdentity& base)
@@ -132,9 +133,10 @@ void Chain::end_link() {
   if (!context_ && links_.back().tokens.size() >= kMinTokens) links_.back().ends = true;
 }
 
-ModuleIdentity Chain::identity(const Link& link, const ModuleIdentity& base) {
+ModuleIdentity Chain::identity(const Link& link, const ModuleIdentity& base, bool recurrent) {
   ModuleIdentity identity = base;
   identity.attend = kAttend;
+  if (!recurrent) identity.n_recurrent = 0;
   identity.context = link.context;
   if (link.positions.empty()) {
     identity.runs = {{link.tokens, link.position, true}};
@@ -151,6 +153,7 @@ Digest Chain::place(const Link& link, const ModuleIdentity& base) {
   identity.attend = kAttend;
   identity.context = link.context;
   identity.runs = {{{0}, link.position, true}};
+  identity.n_recurrent = 0;
   const Digest key = key_of(identity).digest;
   return Sha256().field("promptcache place").field(std::as_bytes(std::span(key))).finish();
 }
@@ -214,8 +217,33 @@ void Chain::keep_computed(std::uint32_t n) {
 }
 
 void Chain::add_missing(std::vector<pc_run>* runs) const {
-  for (const Link& link : links_)
-    if (link.n_missing() != 0) runs->push_back(link.run());
+  const std::vector<bool> places = recurrent_places();
+  for (std::size_t i = 0; i < links_.size(); ++i)
+    if (links_[i].n_missing() != 0) runs->push_back(links_[i].run(places[i]));
+}
+
+pc_run Chain::last_run() const {
+  const Link& last = links_.back();
+  return last.run(has_recurrent() && last.is_kept());
+}
+
+std::vector<bool> Chain::recurrent_places() const {
+  std::vector<bool> places(links_.size());
+  if (!has_recurrent()) return places;
+  std::size_t last_turn = links_.size(), last_kept = links_.size();
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    if (links_[i].is_kept()) last_kept = i;
+    if (links_[i].is_kept() && links_[i].ends_turn) last_turn = i;
+  }
+  std::uint64_t n_since = 0;  // tokens behind a place
+  for (std::size_t i = 0; i < links_.size(); ++i) {
+    const Link& link = links_[i];
+    n_since += link.tokens.size();
+    const bool far = n_since >= (link.ends_turn ? kTokensToTurn : kTokensToState);
+    places[i] = link.is_kept() && (i == last_turn || i == last_kept || far);
+    if (link.attached || link.stored ? link.recurrent : places[i]) n_since = 0;
+  }
+  return places;
 }
 
 void Chain::computed() {

@@ -50,6 +50,7 @@ class Chain {
     bool stored = false;                   // known to be in the store
     std::uint32_t first = 0;               // attached: index of its first token in the file
     bool moved = false;                    // attached where its file was not computed: approximate
+    bool recurrent = false;                // its file has the states of recurrent layers behind it
     std::uint32_t n_computed = 0;  // of its tokens, from the first on: the timeline has them
 
     Position end() const { return position_of(tokens.size() - 1) + 1; }
@@ -64,8 +65,12 @@ class Chain {
       return attached ? 0 : static_cast<std::uint32_t>(tokens.size()) - n_computed;
     }
     // The missing tokens, as a run to be computed. Borrows them. Precondition: n_missing() > 0.
-    pc_run run() const;
+    pc_run run(bool keeps_recurrent = false) const;
   };
+
+  // Of a model whose layers carry states: a turn that ends so many tokens behind the last place of
+  // which states are kept is another place, and so is any link so many behind it.
+  static constexpr std::uint64_t kTokensToTurn = 256, kTokensToState = 1024;
 
   // `base`: every cause of a module's bytes but its pass.
   explicit Chain(const ModuleIdentity& base);
@@ -100,7 +105,9 @@ class Chain {
 
   std::span<Link> links() { return links_; }
   std::span<const Link> links() const { return links_; }
-  static ModuleIdentity identity(const Link& link, const ModuleIdentity& base);
+  // recurrent: of the file that has the states of recurrent layers, too.
+  static ModuleIdentity identity(const Link& link, const ModuleIdentity& base,
+                                 bool recurrent = false);
   // The name of the place where a link stands, whatever its tokens are: hints are filed by it
   // (modules/link_hints.h).
   static Digest place(const Link& link, const ModuleIdentity& base);
@@ -125,6 +132,12 @@ class Chain {
 
   // add_missing(): the runs that are still to be computed, in order. computed(): they are computed.
   void add_missing(std::vector<pc_run>* runs) const;
+  // That of the last link. Precondition: it misses tokens.
+  pc_run last_run() const;
+
+  // [links] behind which the states of recurrent layers are to be kept, where there are such
+  // layers: the last turn, the last link, and now and then (docs/HYBRID.md says what that costs).
+  std::vector<bool> recurrent_places() const;
   void computed();
 
   // Forgets everything from `position` on; the end of a turn at `position` stays. Precondition:
@@ -133,6 +146,7 @@ class Chain {
 
  private:
   void open_link(Position position, bool may_be_stored);
+  bool has_recurrent() const { return base_->n_recurrent != 0; }
   Digest context() const;
 
   // A module that is attached: its position, the number of links before it, and their context.

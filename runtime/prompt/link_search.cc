@@ -16,7 +16,9 @@ class LinkSearch {
         limits_(limits),
         end_(std::min(limits.end, prompt.findable_end())),
         store_(prompt.schema->engine().store()),
-        departs_(std::ranges::all_of(limits.anew, [](const Anew& a) { return a.empty(); }) &&
+        recurrent_(prompt.schema->engine().model().is_recurrent()),
+        departs_(!recurrent_ &&
+                 std::ranges::all_of(limits.anew, [](const Anew& a) { return a.empty(); }) &&
                  is_in_order(prompt.plan)),
         moves_(departs_ && limits.moves && prompt.schema->engine().model().relocates()),
         found_{prompt.chain(limits.reuse, limits.anew), {}} {}
@@ -26,6 +28,7 @@ class LinkSearch {
       if (i >= found_.lookups.size()) found_.lookups.emplace_back();
       if (store_ && !chain().links()[i].moved) look_up(i);
     }
+    if (recurrent_) keep_to_states();
     return std::move(found_);
   }
 
@@ -53,11 +56,26 @@ class LinkSearch {
   void look_up(std::size_t i) {
     Chain::Link& link = chain().links()[i];
     if (link.is_kept() && link.end() <= end_) {
-      found_.lookups[i] = store_->find(Chain::identity(link, base()));
+      if (recurrent_) found_.lookups[i] = store_->find(Chain::identity(link, base(), true));
+      link.recurrent = static_cast<bool>(found_.lookups[i]);
+      if (!link.recurrent) found_.lookups[i] = store_->find(Chain::identity(link, base()));
       link.attached = link.stored = static_cast<bool>(found_.lookups[i]);
     }
     if (!link.attached && departs_) depart(i);
     if (!chain().links()[i].attached && moves_) move(i);
+  }
+
+  // Layers that carry states go on from one place alone: behind the last link that has states and
+  // no link missing before it.
+  void keep_to_states() {
+    const std::span<Chain::Link> links = chain().links();
+    const auto missing = std::ranges::find(links, false, &Chain::Link::attached);
+    auto end = missing;
+    while (end != links.begin() && !(end - 1)->recurrent) --end;
+    for (auto link = end; link != links.end(); ++link) {
+      link->attached = link->recurrent = false;
+      found_.lookups[static_cast<std::size_t>(link - links.begin())] = {};
+    }
   }
 
   // Where a link begins as this one does, its first tokens stand here, and what follows is cut
@@ -170,6 +188,7 @@ class LinkSearch {
   const LinkLimits limits_;
   const Position end_;
   ModuleStore* const store_;
+  const bool recurrent_;  // layers of the model carry states
   const bool departs_, moves_;
   std::optional<std::size_t> departed_;  // the latest link that is a file's first tokens
   FoundChain found_;

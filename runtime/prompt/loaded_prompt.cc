@@ -329,7 +329,6 @@ class Between {
 
 Chain LoadedPrompt::chain(bool reuse, std::span<const Anew> anew) const {
   Chain chain(schema->identity());
-  if (schema->engine().model().is_recurrent()) chain.never_stored();
   extend(&chain, {}, reuse, anew);
   return chain;
 }

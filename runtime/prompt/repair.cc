@@ -54,7 +54,7 @@ Result<std::vector<Score>> distances_of(std::span<const PlacedRun> runs, const B
     if (r.resident && r.exact)
       PC_CHECK_OK(probe.attach(r.resident, {r.run->job_run, 0, n, r.position, nullptr}));
     else
-      computed.push_back({r.run->tokens.data(), n, r.position, r.position, 1, nullptr, nullptr});
+      computed.push_back({r.run->tokens.data(), n, r.position, r.position, 1, nullptr, nullptr, 0});
   }
   std::uint32_t first = probe.n_tokens();
   for (const pc_run& run : before.unread) first += run.n_tokens;
@@ -92,7 +92,7 @@ Result<std::vector<Score>> attention(std::span<const PlacedRun> runs, const Befo
   for (const PlacedRun& r : runs) {
     const auto n = static_cast<std::uint32_t>(r.run->tokens.size());
     if (!r.resident) {
-      fresh.push_back({r.run->tokens.data(), n, r.position, r.position, 1, nullptr, nullptr});
+      fresh.push_back({r.run->tokens.data(), n, r.position, r.position, 1, nullptr, nullptr, 0});
       continue;
     }
     PC_CHECK_OK(probe.attach(r.resident, {r.run->job_run, 0, n, r.position, nullptr}));

@@ -125,7 +125,10 @@ Groups groups_of(const pc_model_desc& desc) {
   for (std::uint32_t i = 0; i < desc.n_layers; ++i) {
     const pc_layer& l = desc.layers[i];
     groups.attention.add_all(l.wq, l.wk, l.wv, l.wo, l.bq, l.bk, l.bv, l.bo);
-    groups.attention.add_all(l.recurrent.in, l.recurrent.conv, l.recurrent.out);
+    groups.attention.add_all(l.recurrent.in, l.recurrent.conv, l.recurrent.conv_bias,
+                             l.recurrent.gate, l.recurrent.decay, l.recurrent.write, l.recurrent.a,
+                             l.recurrent.step_bias, l.recurrent.skip, l.recurrent.out);
+    groups.norms.add_all(l.recurrent.norm);
     groups.feed_forward.add_ffn(l.ffn);
     groups.feed_forward.add_all(l.ple_gate, l.ple_out);
     for (const pc_ffn& expert : experts_of(l)) groups.experts.add_ffn(expert);

@@ -80,6 +80,7 @@ std::uint32_t Task::cut(const pc_run& run, std::uint64_t skip, std::uint32_t n) 
   part.key_position += offset;
   if (run.positions) part.positions += first;
   part.extend = first == 0 ? run.extend : 1;
+  part.keeps_recurrent = first + n == run.n_tokens ? run.keeps_recurrent : 0;
   if (run.planes) {
     pc_kv_planes planes = *run.planes;
     planes.first_block += first / kKvBlockTokens;

@@ -52,7 +52,8 @@ Result<EncodedModule> Encoder::encode(const pml::EncodeJob& job, const ModuleIde
                  run.position - base_position(job),
                  0,
                  nullptr,
-                 nullptr};
+                 nullptr,
+                 0};
     if (run.keep && in_place) {
       const KvPlanes p = image.planes(n_kept++);
       planes.push_back({p.data, p.plane_blocks, p.first_block});

@@ -56,6 +56,11 @@ Status check_finite(const ModuleFile& module, const char* backend) {
                                        std::to_string(layer + 1) + " of the " +
                                        std::to_string(geometry.n_layers()) + " that have some");
   }
+  const std::span<const float> recurrent = module.recurrent();
+  if (!simd::selected_or_scalar_kernels().all_finite(recurrent.data(), simd::Type::kF32,
+                                                     recurrent.size()))
+    return error(Code::kNotFinite, std::string("backend ") + backend +
+                                       " computed states of recurrent layers that are not finite");
   return ok();
 }
 

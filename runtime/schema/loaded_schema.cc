@@ -50,7 +50,7 @@ std::string records_dir(const Engine& engine) {
   return engine.store() && engine.store()->writable() ? engine.store()->options().dir : "";
 }
 
-// Of a model whose states cannot be kept.
+// Of a model whose layers carry states: what is kept is what was said, module or not.
 void compute_always(pml::Schema* schema) {
   schema->cache = false;
   schema->attend = pml::Attend::kPrefix;

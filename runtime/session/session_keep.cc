@@ -1,6 +1,9 @@
 // A session into the store: the links of its chain become files (docs/adr/0022-chains.md).
 
+#include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/progress.h"  // cancelled, is_set
 #include "modules/module_image.h"
@@ -19,11 +22,12 @@ bool is_kept_with(const Conversation& conversation, TokenId token, bool ends_tur
   return chain.links().back().is_kept();
 }
 
-// `first`: of the timeline's computed tokens, the link's first.
-Status keep_link(const Run& run, const ModuleIdentity& base, Chain::Link* link,
-                 std::uint32_t first) {
+// `first`: of the timeline's computed tokens, the link's first. recurrent: the states of recurrent
+// layers behind it, or {}.
+Status keep_link(const Run& run, const ModuleIdentity& base, Chain::Link* link, std::uint32_t first,
+                 std::span<const float> recurrent) {
   const Engine& engine = run.engine();
-  const ModuleIdentity identity = Chain::identity(*link, base);
+  const ModuleIdentity identity = Chain::identity(*link, base, !recurrent.empty());
   const Digest place = Chain::place(*link, base);
   link->stored = static_cast<bool>(engine.store()->find(identity));
   if (link->stored) {
@@ -39,6 +43,7 @@ Status keep_link(const Run& run, const ModuleIdentity& base, Chain::Link* link,
   const auto draft = engine.store()->draft(stored_size(identity).bytes);
   PC_TRY(ModuleImage image, ModuleImage::create(identity, draft));
   PC_CHECK_OK(run.timeline().read(first, link->n_computed, image.planes(0)));
+  std::ranges::copy(recurrent, image.recurrent().begin());
   PC_TRY(const ModuleHandle module, std::move(image).seal());
   PC_CHECK_OK(check_finite(*module, engine.backend().name()));
   PC_TRY(const ModuleHandle published, engine.publish(module, draft.get()));
@@ -68,12 +73,22 @@ Result<std::uint64_t> Session::keep_all() {
   if (ends_turn && answer_.unread() < 0) conversation_.chain().end_turn();
   if (conversation_.is_chat()) conversation_.chain().end_link();
   std::uint64_t n_kept = conversation_.open().read.n_module_tokens;
+  const ModuleIdentity& identity = conversation_.identity();
+  const std::vector<bool> places = conversation_.chain().recurrent_places();
+  const std::span<Chain::Link> links = conversation_.chain().links();
   std::uint32_t first = 0;  // of the timeline's computed tokens
-  for (Chain::Link& link : conversation_.chain().links()) {
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    Chain::Link& link = links[i];
     if (is_set(&cancel_)) return failed(cancelled());
     const bool computed = link.n_computed == link.tokens.size();
-    if (computed && link.is_kept() && !link.stored)
-      PC_CHECK_OK(keep_link(run_, conversation_.identity(), &link, first));
+    if (computed && link.is_kept() && !link.stored) {
+      std::span<const float> recurrent;
+      if (places[i]) {
+        PC_TRY(recurrent, run_.timeline().recurrent(first + link.n_computed, identity.n_recurrent));
+      }
+      PC_CHECK_OK(keep_link(run_, identity, &link, first, recurrent));
+      link.recurrent = !recurrent.empty();
+    }
     if (link.stored) n_kept += link.tokens.size();
     first += link.n_computed;
   }

@@ -65,6 +65,11 @@ void Stepper::take(pc_step_item& item) {
       done += n;
       taken += n;
     }
+    // States are known where a sweep ends.
+    if (run.keeps_recurrent && is_well(item)) {
+      sweep_.parts.back().keeps_recurrent = true;
+      sweep();
+    }
   }
 }
 

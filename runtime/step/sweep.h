@@ -18,8 +18,9 @@ namespace pc {
 struct SweepPart {
   pc_step_item* item;
   std::uint32_t first, n;
-  std::uint64_t begin;  // the number of its first token among the item's
-  bool ends;            // its last token is the item's last
+  std::uint64_t begin;           // the number of its first token among the item's
+  bool ends;                     // its last token is the item's last
+  bool keeps_recurrent = false;  // pc_run::keeps_recurrent of the run that its last token ends
 };
 
 struct Sweep {

@@ -46,9 +46,9 @@ from model_list import VOCAB  # noqa: E402
 
 # What the format, or its converter, does not say of these tiny models: windows that the family has
 # only beside a switch, lists of layers, widths of Falcon, the norms' epsilon of GLM, Gemma 2's scale,
-# MiniCPM 3's original context.
+# MiniCPM 3's original context, experts that are not turned.
 UNSAID = ("falcon_40b", "gemma2", "gemma3_listed", "glm", "minicpm3", "mistral_window8",
-          "qwen2_window", "smollm3_listed")
+          "qwen2_window", "qwen3_vl_moe_plain", "smollm3_listed")
 TextModel.get_vocab_base_pre = lambda self, tokenizer: "tekken"  # asked for Mistral's words
 
 
@@ -73,7 +73,8 @@ def convert(folder, path):
     hparams = ModelBase.load_hparams(folder, False)
     architecture = get_model_architecture(hparams, ModelType.TEXT)
     converter = get_model_class(architecture)
-    made = type("Fixture", (converter,), {"model_arch": converter.model_arch,
+    # no_mtp: without the layers that guess at later tokens, which the checkpoints have none of.
+    made = type("Fixture", (converter,), {"model_arch": converter.model_arch, "no_mtp": True,
                                           "set_vocab": vocabulary_of(architecture)})
     model = made(folder, gguf.LlamaFileType.ALL_F32, path, fuse_gate_up_exps=args.fused,
                  fuse_qkv=args.fused)

@@ -41,6 +41,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.utils import logging
 
+from gguf_hybrids import add_delta_keys, delta_tensors, has_delta_rule
 from make_model_fixtures import (N_TOKENS, SEEING, model_class, randomize, write_expected,
                                  write_json)
 from model_list import GPT_OSS, QWEN3_VL_MOE, SHAPE, VOCAB
@@ -74,6 +75,9 @@ FAMILIES = {
     "DeepseekV3ForCausalLM": (ARCH.DEEPSEEK2, "deepseek-v3"),
     "Glm4MoeLiteForCausalLM": (ARCH.DEEPSEEK2, "glm4"),
     "Lfm2ForCausalLM": (ARCH.LFM2, "lfm2"),
+    "Qwen3NextForCausalLM": (ARCH.QWEN3NEXT, "qwen2"),
+    "Qwen3_5ForCausalLM": (ARCH.QWEN35, "qwen35"),
+    "Qwen3_5MoeForCausalLM": (ARCH.QWEN35MOE, "qwen35"),
     "HunYuanDenseV1ForCausalLM": (ARCH.HUNYUAN_DENSE, "hunyuan-dense"),
     "Ministral3ForCausalLM": (ARCH.MISTRAL3, "tekken"),
     "Mistral3ForConditionalGeneration": (ARCH.MISTRAL3, "tekken"),
@@ -101,7 +105,7 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "glm4_moe", "glm4_moe_groups", "ernie4_5", "ernie4_5_bias", "ernie4_5_moe",
          "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3", "hunyuan", "gemma4", "gemma4_keys_v4",
          "gemma4_moe", "deepseek2", "deepseek2_groups", "deepseek3",
-         "glm4_moe_lite", "lfm2"]
+         "glm4_moe_lite", "lfm2", "qwen3_next", "qwen3_5", "qwen3_5_moe"]
 
 OLDER = "_older"  # as converters wrote latent attention before mid-2025
 
@@ -302,6 +306,8 @@ def add_special(writer, arch, c):
         writer.add_attn_temperature_scale(c.rope_parameters["llama_4_scaling_beta"])
     if arch in (ARCH.LLAMA, ARCH.MISTRAL3, ARCH.SMOLLM3, ARCH.EXAONE4, *GRANITES):
         writer.add_vocab_size(c.vocab_size)
+    if has_delta_rule(c):
+        add_delta_keys(writer, c)
     add_mixture(writer, c)
 
 
@@ -365,7 +371,7 @@ def rearranged(name, t, arch, c):
         return interleave(t, c.num_attention_heads)
     if arch in INTERLEAVED_ROPE and "k_proj" in name:
         return interleave(t, c.num_key_value_heads)
-    if arch in (ARCH.GEMMA2, ARCH.GEMMA3) and name.endswith("norm.weight"):
+    if (arch in (ARCH.GEMMA2, ARCH.GEMMA3) or has_delta_rule(c)) and name.endswith("norm.weight"):
         return t + 1  # so that norms need no offset
     if arch == ARCH.FALCON and "query_key_value" in name:
         return ungroup_qkv(t, c)
@@ -442,6 +448,9 @@ def gguf_tensors(tensors, arch, c, latent=True):
             result.update({own: half.contiguous() for own, half in halves.items()})
             if halves:
                 continue
+        if delta := delta_tensors(name, t, c, torch):
+            result.update(delta)
+            continue
         if latent and "kv_b_proj" in name:
             result.update(latent_halves(name, t, c))
             continue

@@ -62,7 +62,7 @@ def model_class(config):
 def randomize(model, seed):
     """Weights large enough that every part of the network moves the logits."""
     generator = torch.Generator().manual_seed(seed)
-    adds_one = re.match("gemma[23]", model.config.model_type)  # to weights of norms
+    adds_one = re.match("gemma[23]|qwen3_(5|next)", model.config.model_type)  # to weights of norms
     norm_weight = 0.0 if adds_one else 1.0
     with torch.no_grad():
         for name, p in sorted(model.named_parameters()):
@@ -71,6 +71,10 @@ def randomize(model, seed):
                 p.copy_(0.1 * noise)
             elif name.endswith("e_score_correction_bias"):
                 p.copy_(0.1 * noise)  # of the size of the scores
+            elif name.endswith("A_log"):
+                p.copy_(noise - 2)  # states that last from a token to some ten
+            elif name.endswith("linear_attn.norm.weight"):
+                p.copy_(1.0 + 0.2 * noise)
             elif p.dim() == 1 or name.endswith("proj_bias"):
                 p.copy_(0.3 * noise if name.endswith("bias") else norm_weight + 0.2 * noise)
                 if "gemma4" in model.config.model_type and name.endswith("q_norm.weight"):

@@ -33,6 +33,8 @@ VOCAB = 700
 # The published patterns.
 LLAMA3 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
           r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+QWEN35 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+|\p{N}"
+          r"| ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
 QWEN2 = LLAMA3.replace(r"\p{N}{1,3}", r"\p{N}")
 TEKKEN = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+"
           r"|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*"
@@ -193,6 +195,7 @@ def published_splits():
     yield ["llama-bpe", "llama-v3", "llama3", "falcon3", "lfm2", "smaug-bpe", "dbrx", "chatglm-bpe",
            "glm4"], None, every([split(LLAMA3), plain])
     yield ["qwen2", "deepseek-r1-qwen"], normalizers.NFC(), every([split(QWEN2), plain])
+    yield ["qwen35"], normalizers.NFC(), every([split(QWEN35), plain])
     yield ["tekken"], None, every([split(TEKKEN), plain])
     yield ["gpt-4o"], None, every([split(GPT4O), plain])
     yield ["deepseek-v3", "hunyuan-dense"], None, every([

@@ -11,8 +11,9 @@ from transformers import (
     Lfm2Config, LlamaConfig, MiniCPM3Config, Ministral3Config, Mistral3Config,
     MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
     OlmoeConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen2VLConfig,
-    Qwen2_5_VLConfig, Qwen3Config, Qwen3MoeConfig, Qwen3VLConfig,
-    Qwen3VLMoeConfig, SmolLM3Config)
+    Qwen2_5_VLConfig, Qwen3Config, Qwen3MoeConfig, Qwen3NextConfig,
+    Qwen3VLConfig, Qwen3VLMoeConfig, Qwen3_5Config, Qwen3_5MoeTextConfig,
+    Qwen3_5TextConfig, SmolLM3Config)
 
 VOCAB = 64
 SHAPE = dict(
@@ -189,6 +190,14 @@ QWEN3_VL_MOE = dict(
     vision_config=dict(depth=1, hidden_size=8, num_heads=2, intermediate_size=8,
                        out_hidden_size=24, in_channels=1, patch_size=2,
                        num_position_embeddings=4, deepstack_visual_indexes=[0]))
+
+DELTA = dict(SMALL, num_attention_heads=2, num_key_value_heads=1, head_dim=16,
+             linear_conv_kernel_dim=4, linear_num_key_heads=2, linear_num_value_heads=4,
+             linear_key_head_dim=12, linear_value_head_dim=12, tie_word_embeddings=False,
+             rope_parameters=dict(rope_type="default", rope_theta=10000.0,
+                                  partial_rotary_factor=0.25))
+DELTA_EXPERTS = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=8,
+                     shared_expert_intermediate_size=12)
 
 MODELS = {
     "llama": (LlamaConfig, dict(SHAPE), torch.float32, {}),
@@ -418,6 +427,19 @@ MODELS = {
     "qwen3_vl_moe_turned": (Qwen3VLMoeConfig, QWEN3_VL_MOE, torch.float32,
                             dict(turned=True)),
     "qwen3_vl_moe_plain": (Qwen3VLMoeConfig, QWEN3_VL_MOE, torch.float32, dict(jump=True)),
+
+    # Gated delta rules beside attention: with two heads of values for one of keys; of several media;
+    # mixtures, whose experts transformers stacks.
+    "qwen3_5": (Qwen3_5TextConfig, dict(DELTA, num_hidden_layers=4), torch.float32, {}),
+    "qwen3_5_media": (Qwen3_5Config, dict(
+        text_config=dict(DELTA, num_hidden_layers=2, linear_value_head_dim=10, layer_types=["full_attention", "linear_attention"]),
+        vision_config=dict(depth=1, hidden_size=8, num_heads=2, intermediate_size=8,
+                           out_hidden_size=24, in_channels=1, patch_size=2,
+                           num_position_embeddings=4)), torch.float32, {}),
+    "qwen3_5_moe": (Qwen3_5MoeTextConfig, dict(DELTA, **DELTA_EXPERTS, num_hidden_layers=4),
+                    torch.float32, {}),
+    "qwen3_next": (Qwen3NextConfig, dict(DELTA, **DELTA_EXPERTS, num_hidden_layers=4),
+                   torch.float32, {}),
 }
 
 

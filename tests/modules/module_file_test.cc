@@ -99,7 +99,7 @@ TEST_CASE("the same identity and values give the same bytes") {
   CHECK(std::ranges::equal(a->bytes(), b->bytes()));
 }
 
-// Files outlive builds. Where this fails, kModuleVersion (or, for the key
+// Files outlive builds. Where this fails, module_version (or, for the key
 // alone, kv_layout_version or the backend's version of its arithmetic) has to change as well.
 TEST_CASE("the bytes of format 3 are what they were") {
   const ModuleHandle f32 = test::make_module(test::identity());
@@ -110,6 +110,31 @@ TEST_CASE("the bytes of format 3 are what they were") {
         "3ec972c08e9d25e26c154ce7cbb979c5c336bde70383e5f3f2ac1adfe65a6270");
   CHECK(to_hex(sha256(test::make_module(test::identity(0, KvType::kQ8))->bytes())) ==
         "26b956a1bc2d3df55d5d7c829c5a0f6636399fb2c90ada26802fe454fd4d7f48");
+}
+
+TEST_CASE("recurrent states stand behind keys and values, and are another module's") {
+  ModuleIdentity identity = test::identity();
+  const ModuleKey without = key_of(identity);
+  CHECK(test::make_module(identity)->recurrent().empty());
+  identity.n_recurrent = 7;
+  CHECK(key_of(identity) != without);
+  auto image = ModuleImage::create(identity).value();
+  CHECK(image.file_bytes() == stored_size(identity).bytes);
+  for (std::size_t i = 0; i < 7; ++i) image.recurrent()[i] = static_cast<float>(i) + 0.5f;
+  const ModuleHandle module = std::move(image).seal().value();
+  Bytes copy(module->bytes());
+  const ModuleHandle reread = ModuleFile::open(copy.span(), PayloadCheck::kVerify, nullptr).value();
+  CHECK(reread->header().version == 4);
+  const std::span<const float> states = reread->recurrent();
+  REQUIRE(states.size() == 7);
+  CHECK(reinterpret_cast<std::uintptr_t>(states.data()) % 64 == 0);
+  for (std::size_t i = 0; i < 7; ++i) CHECK(states[i] == static_cast<float>(i) + 0.5f);
+  CHECK(reread->matches(identity, causes_of(identity)).ok());
+  identity.n_recurrent = 8;
+  CHECK_FALSE(reread->matches(identity, causes_of(identity)).ok());
+  // The last number is under the checksums.
+  copy[copy.span().size() - 1] ^= std::byte{1};
+  CHECK(code_of(copy.span()) == Code::kCorrupt);
 }
 
 TEST_CASE("a segment points into the bytes it was opened on, on a cache line") {
@@ -243,9 +268,12 @@ TEST_CASE("another version or byte order is unsupported, not corrupt") {
   const ModuleHandle module = test::make_module(test::identity());
   Bytes copy(module->bytes());
   ModuleHeader header = copy.header();
-  header.version = kModuleVersion + 1;
+  header.version = module_version(1) + 1;
   copy.reseal(header);
   CHECK(code_of(copy.span()) == Code::kUnsupported);
+  header.version = module_version(1);  // of files with recurrent states, which it has none of
+  copy.reseal(header);
+  CHECK(code_of(copy.span()) == Code::kCorrupt);
   header = module->header();
   header.endian = 0x04030201;
   copy.reseal(header);
@@ -287,7 +315,7 @@ TEST_CASE("a well-sealed lie is refused") {
       {"q4 in halves of a group", [](auto& h) { h.causes.kv_type = KvType::kQ4; }},
       {"key", [](auto& h) { h.key.digest[0] ^= 1; }},
       {"causes", [](auto& h) { h.causes.weights[0] ^= 1; }},
-      {"reserved", [](auto& h) { h.zero[115] = 1; }},
+      {"reserved", [](auto& h) { h.zero[111] = 1; }},
       {"no backend", [](auto& h) { rename_backend(h, ""); }},
       {"a backend's name that does not end",
        [](auto& h) { rename_backend(h, std::string(32, 'a')); }},

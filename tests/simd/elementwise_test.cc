@@ -32,12 +32,14 @@ Activated activated(Activation activation, double x) {
       const double cut = x > 7.0 ? 7.0 : x, u = static_cast<double>(kSwigluAlpha) * cut;
       return {cut / (1.0 + std::exp(-u)), 2 * std::fabs(u)};
     }
+    case Activation::kLogistic:
+      return {1.0 / (1.0 + std::exp(-x)), 0.0};
   }
   return {};
 }
 
 constexpr Activation kActivations[] = {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
-                                       Activation::kClampedSwiglu};
+                                       Activation::kClampedSwiglu, Activation::kLogistic};
 
 // What an activation is multiplied with. NaN stays NaN.
 double factor_of(Activation activation, double up) {

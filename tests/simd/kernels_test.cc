@@ -153,7 +153,7 @@ TEST_CASE("element-wise kernels agree with scalar") {
 
       auto a = x, b = x;
       for (const Activation kind : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
-                                    Activation::kClampedSwiglu}) {
+                                    Activation::kClampedSwiglu, Activation::kLogistic}) {
         for (const float* up : {w.data(), static_cast<const float*>(nullptr)}) {
           a = x, b = x;
           isa.activate(kind, a.data(), up, n);

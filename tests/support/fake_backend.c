@@ -232,6 +232,14 @@ static int32_t compute(pc_step_item* item) {
   return 0;
 }
 
+static int32_t timeline_recurrent(const pc_backend_timeline* timeline, uint32_t n_tokens,
+                                  const float** numbers, pc_backend_error* error) {
+  (void)timeline;
+  (void)n_tokens;
+  *numbers = 0;
+  return fails("timeline_recurrent", error);
+}
+
 static void step(pc_backend_model* model, pc_step_item* items, uint32_t n_items) {
   (void)model;
   for (uint32_t i = 0; i < n_items; ++i) items[i].status = compute(&items[i]);
@@ -254,6 +262,7 @@ static const pc_backend_v1 table = {FAKE_ABI,
                                     timeline_fork,
                                     timeline_rewind,
                                     timeline_read,
+                                    timeline_recurrent,
                                     timeline_compare,
                                     step};
 

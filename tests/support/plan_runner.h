@@ -87,7 +87,8 @@ inline pc_kv_planes seam_planes(const KvPlanes& p) {
   return {p.data, p.plane_blocks, p.first_block};
 }
 inline pc_kv_segment seam_segment(const KvSegment& s, std::int32_t position) {
-  return {s.data, s.plane_blocks, s.first_block, s.begin, s.n_tokens, position, s.key_position};
+  return {s.data,     s.plane_blocks, s.first_block,  s.begin,
+          s.n_tokens, position,       s.key_position, nullptr};
 }
 
 // Planes of one encoded run, as a module file would hold them.
@@ -201,7 +202,7 @@ class PlanRunner {
     std::vector<pc_run> runs;
     for (const RawRun& r : job.runs) {
       runs.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()), r.position,
-                      r.position - first_kept_position(job), 0, nullptr, nullptr});
+                      r.position - first_kept_position(job), 0, nullptr, nullptr, 0});
       if (!r.keep) continue;
       EncodedRun& e = kept[static_cast<std::uint32_t>(runs.size() - 1)];
       e = planes_for(runs.back());
@@ -232,7 +233,7 @@ class PlanRunner {
     for (const FreshRun& r : prompt.fresh_runs)
       prompt.fresh.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()),
                               r.positions[0], r.positions[0], 1, nullptr,
-                              r.has_gaps() ? r.positions.data() : nullptr});
+                              r.has_gaps() ? r.positions.data() : nullptr, 0});
     for (const RawJob& job : plan.jobs) prompt.encoded.push_back(encode(job));
     for (const RawPlanRun& r : plan.prompt) {
       if (r.job < 0) continue;

@@ -1,29 +1,30 @@
-// The gated short convolution of a recurrent layer (pc_recurrent of runtime/backend/backend.h;
-// LFM2, Liquid AI 2025): of what `in` makes of each row, [b, c, x], y = c * conv(b * x), each
-// channel by itself. What a timeline's rows read of the tokens before them is its state, and what
-// the next ones will read is the state that they leave.
+// The gated short convolution of a recurrent layer (PC_RECURRENCE_CONVOLUTION of
+// runtime/backend/model_desc.h; LFM2, Liquid AI 2025): of what `in` makes of each row, [b, c, x],
+// y = c * conv(b * x), each channel by itself.
 //
 // Pure functions. Threads: any; runs its loop on `parallel`.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <span>
 
 #include "base/parallel.h"
 #include "runtime/backend/backend.h"
+#include "runtime/cpu/layers/channel_inputs.h"
+#include "simd/kernels.h"
 
 namespace pc {
 
-// Rows [first, first + n) of a sweep, all of one timeline and in its order.
-struct RecurrentRows {
-  std::uint32_t first, n;
-  const float* before;  // the states of all layers (runtime/cpu/states/recurrent_states.h)
-  float* after;         // where those behind the last row go; not `before`
-};
+inline constexpr std::uint32_t kMostTaps = 64;
 
 // made: [rows of the sweep, 3 * n_channels], of r.in; the b of each row becomes b * x.
 // first_number: of the layer's state in those of the rows. y: [rows of the sweep, n_channels]
 void short_convolution(const pc_recurrent& r, std::span<const RecurrentRows> timelines,
-                       std::size_t first_number, const Parallel& parallel, float* made, float* y);
+                       std::size_t first_number, const simd::Kernels& kernels,
+                       const Parallel& parallel, float* made, float* y);
+
+// y = conv_bias + sum_j conv[j] u_(i - n_taps + 1 + j) of row i. [n_channels]
+void convolve_row(const pc_recurrent& r, const ChannelInputs& inputs, std::uint32_t i,
+                  const simd::Kernels& kernels, float* y);
 
 }  // namespace pc

@@ -92,7 +92,8 @@ inline TensorNames text_names(TensorNames names) {
   static constexpr std::array<Prefixes, 3> kOthers{{{"model.", "model.language_model."},
                                                     {"model.", "language_model.model."},
                                                     {"lm_head.", "language_model.lm_head."}}};
-  static constexpr std::array<std::string_view, 10> kPassedOver{"visual.",
+  static constexpr std::array<std::string_view, 11> kPassedOver{"visual.",
+                                                                "mtp.",
                                                                 "model.audio_tower.",
                                                                 "model.embed_audio.",
                                                                 "model.embed_vision.",

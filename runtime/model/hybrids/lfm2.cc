@@ -10,7 +10,10 @@ constexpr std::uint32_t kMostMultiple = 1u << 16;
 constexpr std::array<std::string_view, 1> kHonoured{"full_attn_idxs"};
 
 void convolve(std::vector<bool> layers, std::uint32_t n_taps, ModelConfig* out) {
-  out->recurrent = {PC_RECURRENCE_CONVOLUTION, out->d_model, n_taps, std::move(layers)};
+  out->recurrent = {.kind = PC_RECURRENCE_CONVOLUTION,
+                    .n_channels = out->d_model,
+                    .n_taps = n_taps,
+                    .layers = std::move(layers)};
   out->head_norm = HeadNorm::kEach;
 }
 

@@ -6,6 +6,7 @@
 
 #include "runtime/model/shape/layer_tensors.h"
 #include "runtime/model/shape/mixture_binder.h"
+#include "runtime/model/shape/recurrent_binder.h"
 
 namespace pc {
 
@@ -29,6 +30,7 @@ class LayerBinder {
     layer_.attn_scale = static_cast<float>(
         config.attn_scale.value_or(1 / std::sqrt(static_cast<double>(heads.head_dim))));
     layer_.states = states_of(index);
+    layer_.q_gated = config.q_gated && !config.is_recurrent(index);
     layer_.norm_values = config.norm_values;
     layer_.window = config.windows[index];
     layer_.rope = config.layer_ropes[index];
@@ -37,7 +39,8 @@ class LayerBinder {
   Result<pc_layer> bind() {
     if (c_.pre_norms)
       PC_CHECK_OK(norm(names_.attn_norm, &layer_.attn_norm, &layer_.attn_norm_bias));
-    PC_CHECK_OK(c_.is_recurrent(index_) ? recurrent() : attention());
+    PC_CHECK_OK(c_.is_recurrent(index_) ? bind_recurrent(c_, tensors_, &layer_.recurrent)
+                                        : attention());
     if (c_.pre_norms && (!c_.parallel || c_.parallel_norms))
       PC_CHECK_OK(norm(names_.ffn_norm, &layer_.ffn_norm, &layer_.ffn_norm_bias));
     if (c_.has_mixture(index_))
@@ -66,18 +69,6 @@ class LayerBinder {
     return tensors_.linear(names_.o, c_.d_model, o_cols, c_.o_bias, &layer_.wo, &layer_.bo);
   }
 
-  Status recurrent() {
-    pc_recurrent& r = layer_.recurrent;
-    r.kind = c_.recurrent.kind;
-    r.n_channels = c_.recurrent.n_channels;
-    r.n_taps = c_.recurrent.n_taps;
-    PC_TRY(r.in, tensors_.matrix(names_.recurrent_in, 3 * r.n_channels, c_.d_model));
-    PC_TRY(r.out, tensors_.matrix(names_.recurrent_out, c_.d_model, r.n_channels));
-    PC_TRY(r.conv, tensors_.binder().taps(tensors_.full_name(names_.conv, ".weight"), r.n_channels,
-                                          r.n_taps));
-    return ok();
-  }
-
   std::uint32_t q_rows() const { return layer_.n_heads * layer_.head_dim; }
   std::uint32_t kv_rows() const { return layer_.n_kv_heads * layer_.head_dim; }
 
@@ -97,7 +88,8 @@ class LayerBinder {
   }
 
   Status separate_qkv() {
-    PC_CHECK_OK(tensors_.linear(names_.q, q_rows(), c_.d_model, c_.q_bias, &layer_.wq, &layer_.bq));
+    PC_CHECK_OK(tensors_.linear(names_.q, (c_.q_gated ? 2 : 1) * q_rows(), c_.d_model, c_.q_bias,
+                                &layer_.wq, &layer_.bq));
     if (!c_.has_states(index_)) {
       pass_over_states();
       return ok();

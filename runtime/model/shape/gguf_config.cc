@@ -126,6 +126,9 @@ Status read_shape(const GgufKeys& keys, ModelConfig* out) {
   PC_TRY(out->d_model, keys.extent("embedding_length", kMaxExtent));
   PC_CHECK_OK(read_heads(keys, out));
   PC_CHECK_OK(read_of_layers(keys, "feed_forward_length", *out, &out->d_ffn, &out->layer_d_ffn));
+  if (out->d_ffn == 0 && keys.has("expert_count")) {  // all layers are mixtures
+    PC_TRY(out->d_ffn, keys.extent_or("expert_feed_forward_length", kMaxExtent, 0));
+  }
   if (out->d_ffn == 0) return keys.error(Code::kCorrupt, "feed_forward_length", "is missing");
   PC_TRY(out->context_tokens, keys.extent("context_length", kMaxContext));
   PC_TRY(const LatentConfig latent, read_latent(keys));
@@ -322,6 +325,22 @@ Result<std::vector<bool>> read_gguf_sliding_layers(const GgufKeys& keys, std::ui
                       "is not a list of " + std::to_string(n_layers) + " layers");
   }
   return std::vector<bool>(list.begin(), list.end());
+}
+
+Result<std::vector<bool>> read_gguf_recurrent_layers(const GgufKeys& keys, std::uint32_t n_layers,
+                                                     std::uint32_t full_every) {
+  constexpr std::string_view kKey = "attention.recurrent_layers";
+  if (!keys.has(kKey)) {
+    PC_TRY(const std::uint32_t every,
+           keys.extent_or("full_attention_interval", kMaxLayers, full_every));
+    return sliding_but_every(n_layers, every);
+  }
+  PC_TRY(const auto list, keys.metadata().integers(keys.full(kKey)));
+  if (list.size() < n_layers) {  // layers behind the last may be on it
+    return keys.error(Code::kCorrupt, kKey,
+                      "is not a list of " + std::to_string(n_layers) + " layers");
+  }
+  return std::vector<bool>(list.begin(), list.begin() + n_layers);
 }
 
 }  // namespace pc

@@ -59,6 +59,11 @@ Result<ModelConfig> read_gguf_config(const GgufKeys& keys, bool rotates);
 // The number of keys a query sees; 0 = all.
 Result<std::uint32_t> read_gguf_window(const GgufKeys& keys, std::uint32_t absent = 0);
 
+// "attention.recurrent_layers", or all layers but every so-manieth: "full_attention_interval", or
+// `full_every` where the file is silent.
+Result<std::vector<bool>> read_gguf_recurrent_layers(const GgufKeys& keys, std::uint32_t n_layers,
+                                                     std::uint32_t full_every);
+
 // "attention.sliding_window_pattern": true where a layer's attention slides. The file lists all
 // layers, or says that all but every so-manieth do; `full_every` where it is silent.
 Result<std::vector<bool>> read_gguf_sliding_layers(const GgufKeys& keys, std::uint32_t n_layers,

@@ -50,6 +50,12 @@ class MixtureBinder {
     }
     experts->resize(m.n_experts);
     mixture.experts = experts->data();
+    if (!names_.stacked_gate_up.empty() &&
+        tensors_.binder().has(tensors_.full_name(names_.stacked_gate_up))) {
+      names_.expert_prefix = names_.stack_ending = "";
+      names_.expert_gate_up = names_.stacked_gate_up;
+      names_.expert_down = names_.stacked_down;
+    }
     return names_.expert_prefix.empty() ? stacked_experts(experts) : separate_experts(experts);
   }
 
@@ -135,7 +141,7 @@ class MixtureBinder {
   }
 
   const ModelConfig& c_;
-  const TensorNames& names_;
+  TensorNames names_;  // in the form that the file has
   LayerTensors& tensors_;
 };
 

@@ -41,11 +41,18 @@ struct LatentConfig {
   std::optional<double> norm_eps = {};  // of its norms, where not the model's
 };
 
-// Layers that keep a state in the place of attention (pc_recurrent).
+// Layers that keep a state in the place of attention: pc_recurrent, and what files store of it.
 struct RecurrentConfig {
   pc_recurrence kind = PC_RECURRENCE_NONE;
   std::uint32_t n_channels = 0, n_taps = 0;
+  std::uint32_t n_heads = 0, n_key_heads = 0, d_k = 0, d_v = 0, norm_dims = 0;
+  bool keys_by_turns = false;
+  bool conv_bias = false;
+  bool a_is_log = false;          // the file has log(-a)
   std::vector<bool> layers = {};  // [n_layers]; {}: there are none
+
+  std::uint32_t n_keys() const { return n_key_heads * d_k; }
+  std::uint32_t n_values() const { return n_heads * d_v; }
 };
 
 struct ModelConfig {
@@ -96,6 +103,7 @@ struct ModelConfig {
   bool fused_qkv = false;  // GGUF: projections of a layer are one tensor
   HeadNorm head_norm = HeadNorm::kNone;
   bool sinks = false;
+  bool q_gated = false;
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
   std::optional<double> attn_scale;  // 1/sqrt(head_dim) where absent
   double query_growth = 0;           // of queries, every growth_positions; 0: none

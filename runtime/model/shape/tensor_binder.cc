@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "simd/kernels.h"
@@ -235,6 +236,27 @@ Result<pc_tensor> TensorBinder::taps(const std::string& name, std::uint32_t n_ch
   simd::selected_or_scalar_kernels().to_f32(static_cast<const std::byte*>(aligned(stored).data),
                                             type, n, wide.data());
   return turned({wide.data(), PC_DTYPE_F32, n_channels, n_taps});
+}
+
+pc_tensor TensorBinder::rows_in_order(const pc_tensor& matrix,
+                                      std::span<const std::uint32_t> rows) {
+  const std::size_t row_bytes = simd::bytes_of(static_cast<simd::Type>(matrix.dtype), matrix.cols);
+  const auto* const from = static_cast<const std::byte*>(matrix.data);
+  std::byte* const copy = new_copy(rows.size() * row_bytes);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    std::memcpy(copy + i * row_bytes, from + rows[i] * row_bytes, row_bytes);
+  return {copy, matrix.dtype, static_cast<std::uint32_t>(rows.size()), matrix.cols};
+}
+
+Result<pc_tensor> TensorBinder::negative_exponentials(const std::string& name, std::uint32_t n) {
+  PC_TRY(const pc_tensor stored, vector(name, n));
+  AlignedBuffer<float> wide(n);
+  simd::selected_or_scalar_kernels().to_f32(stored.data, static_cast<simd::Type>(stored.dtype), n,
+                                            wide.data());
+  for (std::uint32_t i = 0; i < n; ++i) wide.data()[i] = -std::exp(wide.data()[i]);
+  std::byte* const copy = new_copy(n * sizeof(float));
+  std::memcpy(copy, wide.data(), n * sizeof(float));
+  return pc_tensor{copy, PC_DTYPE_F32, 1, n};
 }
 
 Result<pc_tensor> TensorBinder::ungrouped(const pc_tensor& fused, std::uint32_t n_groups,

@@ -76,6 +76,12 @@ class TensorBinder {
   Result<pc_tensor> ungrouped(const pc_tensor& fused, std::uint32_t n_groups, std::uint32_t group,
                               std::uint32_t height);
 
+  // A copy of these rows of a matrix that was taken, in this order.
+  pc_tensor rows_in_order(const pc_tensor& matrix, std::span<const std::uint32_t> rows);
+
+  // n numbers whose negative exponentials -exp(x) the model computes with: these, as f32.
+  Result<pc_tensor> negative_exponentials(const std::string& name, std::uint32_t n);
+
   // What was read by other means: it is not left over.
   void mark(std::string_view name) { taken_.emplace(name); }
 

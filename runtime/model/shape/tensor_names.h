@@ -24,7 +24,12 @@ struct TensorNames {
   std::string_view embedding = {}, positions = {}, final_norm = {}, head = {};
   std::string_view attn_norm = {}, q = {}, k = {}, v = {}, qkv = {}, q_norm = {}, k_norm = {};
   std::string_view o = {}, attn_post_norm = {};
-  std::string_view recurrent_in = {}, conv = {}, recurrent_out = {};  // of recurrent layers
+  // Of recurrent layers. Some files have `in` and `gate` in one, or `write` and `decay`, by key
+  // heads.
+  std::string_view recurrent_in = {}, conv = {}, recurrent_out = {};
+  std::string_view recurrent_gate = {}, recurrent_decay = {}, recurrent_write = {};
+  std::string_view in_and_gate = {}, write_and_decay = {};
+  std::string_view recurrent_norm = {}, decay_rate = {}, step_bias = {};  // the latter two whole
   // Latent attention. Where kv_up is not "" it is k_up, turned, and v_up of each head by turns.
   std::string_view q_down = {}, q_down_norm = {}, q_up = {}, kv_down = {}, latent_norm = {};
   std::string_view kv_up = {}, k_up = {}, v_up = {};
@@ -37,6 +42,7 @@ struct TensorNames {
   // expert stand behind `expert_prefix`, its number and a dot.
   std::string_view router = {}, choice_bias = {};  // the latter whole, since it is no ".weight"
   std::string_view expert_prefix = {};
+  std::string_view stacked_gate_up = {}, stacked_down = {};  // whole; of files that stack them, too
   std::string_view expert_gate = {}, expert_up = {}, expert_gate_up = {}, expert_down = {};
   std::string_view shared_gate = {}, shared_up = {}, shared_gate_up = {}, shared_down = {};
   std::string_view ffn_gate = {};  // of how much the shared network counts

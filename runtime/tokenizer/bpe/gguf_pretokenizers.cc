@@ -31,6 +31,13 @@ constexpr std::string_view kLlama3 =
     R"(| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
   {"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]}})";
 
+constexpr std::string_view kQwen35 =
+    R"({"normalizer":{"type":"NFC"},"pre_tokenizer":{"type":"Sequence","pretokenizers":[
+  {"type":"Split","behavior":"Isolated","pattern":{"Regex":")"
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N})"
+    R"(| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+  {"type":"ByteLevel","add_prefix_space":false,"use_regex":false}]}})";
+
 constexpr std::string_view kQwen2 =
     R"({"normalizer":{"type":"NFC"},"pre_tokenizer":{"type":"Sequence","pretokenizers":[
   {"type":"Split","behavior":"Isolated","pattern":{"Regex":")"
@@ -126,6 +133,7 @@ constexpr GgufPretokenizer kTable[] = {
     {"olmo", kNeox},
     {"phi-2", kGpt2},
     {"qwen2", kQwen2},
+    {"qwen35", kQwen35},
     {"refact", kSingleDigits},
     {"smaug-bpe", kLlama3, true},
     {"smollm", kSingleDigits},

@@ -175,7 +175,7 @@ TEST_CASE("a segment that no token sees is not read") {
   const auto tokens = random_tokens(random, 30, 64);
   // Rows 0..19 are hidden behind the window of a prompt that starts at 31.
   const auto n = static_cast<std::uint32_t>(tokens.size());
-  const std::vector<pc_run> fresh{{tokens.data(), n, 31, 31, 1, nullptr, nullptr}};
+  const std::vector<pc_run> fresh{{tokens.data(), n, 31, 31, 1, nullptr, nullptr, 0}};
   const auto with = runner.compute({hidden}, fresh, true);
   const auto without = runner.compute({}, fresh, true);
   REQUIRE(with == without);
@@ -222,7 +222,8 @@ TEST_CASE("permuting and splitting segments changes nothing beyond rounding") {
       position += static_cast<std::int32_t>(n);
     }
     const auto text = random_tokens(random, 12, 64);
-    const std::vector<pc_run> fresh = {{text.data(), 12, position, position, 0, nullptr, nullptr}};
+    const std::vector<pc_run> fresh = {
+        {text.data(), 12, position, position, 0, nullptr, nullptr, 0}};
     const auto want = runner.compute(segments, fresh, true);
     for (int round = 0; round < 30; ++round) {
       std::vector<pc_kv_segment> cut;

@@ -78,9 +78,14 @@ class Fixture {
   }
 
   static pc_run run_of(const std::vector<std::int32_t>& tokens, std::int32_t position = 0) {
-    return {
-        tokens.data(), static_cast<std::uint32_t>(tokens.size()), position, position, 1, nullptr,
-        nullptr};
+    return {tokens.data(),
+            static_cast<std::uint32_t>(tokens.size()),
+            position,
+            position,
+            1,
+            nullptr,
+            nullptr,
+            0};
   }
   // Logits of a new timeline that computes these tokens, by one step of the backend.
   std::vector<float> alone(const std::vector<std::int32_t>& tokens) {

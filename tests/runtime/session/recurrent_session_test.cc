@@ -1,6 +1,7 @@
-// Conversations of a model whose layers carry states: nothing is reused, and whatever is said,
-// taken back or forked gives what a new conversation gives.
+// Conversations of a model whose layers carry states: what is found again, gone on with, taken back
+// or forked gives what a new conversation gives.
 #include <catch2/catch.hpp>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -21,7 +22,7 @@ constexpr const char* kSchema =
 struct Rig {
   Rig() {
     EngineOptions o;
-    o.model_path = golden("gguf/lfm2.gguf");
+    o.model_path = golden(GENERATE("gguf/lfm2.gguf", "gguf/qwen3_5.gguf", "gguf/qwen3_next.gguf"));
     o.cache_dir = folder.path();
     o.kv_type = KvType::kF32;
     o.precision = Precision::kExact;
@@ -31,9 +32,16 @@ struct Rig {
   }
 
   std::unique_ptr<Session> open(const std::string& prompt, std::uint32_t max_tokens = 6) const {
+    return must(Session::open(must(LoadedPrompt::parse(schema, prompt)), options(max_tokens)));
+  }
+
+  // Of answers that never end by themselves.
+  SessionOptions options(std::uint32_t max_tokens) const {
     SessionOptions o;
     o.max_tokens = max_tokens;
-    return must(Session::open(must(LoadedPrompt::parse(schema, prompt)), o));
+    for (const std::int32_t end : engine->model().eos)
+      o.sampler.bias.push_back({end, -std::numeric_limits<float>::infinity()});
+    return o;
   }
 
   TempFolder folder;
@@ -41,7 +49,7 @@ struct Rig {
   std::shared_ptr<LoadedSchema> schema;
 };
 
-std::vector<TokenId> say(Session& session, std::size_t most = 100) {
+std::vector<TokenId> say(Session& session, std::size_t most = 1000) {
   std::vector<TokenId> tokens;
   while (tokens.size() < most) {
     const auto token = must(session.next());
@@ -53,24 +61,70 @@ std::vector<TokenId> say(Session& session, std::size_t most = 100) {
 
 }  // namespace
 
-TEST_CASE("modules of a model with recurrent layers are computed, and the engine says so") {
+// Without anything kept.
+std::vector<TokenId> say_anew(const Rig& rig, const std::string& prompt) {
+  SessionOptions o = rig.options(6);
+  o.no_reuse = true;
+  const auto session = must(Session::open(must(LoadedPrompt::parse(rig.schema, prompt)), o));
+  return say(*session);
+}
+
+std::string repeated(const std::string& text, int n) {
+  std::string all;
+  for (int i = 0; i < n; ++i) all += text;
+  return all;
+}
+
+TEST_CASE("a conversation is found again up to where its states were kept, exactly") {
   const Rig rig;
-  CHECK(rig.engine->remark().find("every prompt is computed whole") != std::string::npos);
-  const auto with = rig.open(R"(<prompt schema="s"><m/><n/>bca</prompt>)");
-  const auto said = say(*with);
-  CHECK(with->stats().cached_tokens == 0);
-  CHECK(with->stats().prompt_tokens == with->stats().computed_tokens);
-  // The same conversation again, behind one that was kept.
-  static_cast<void>(with->keep());
-  const auto again = rig.open(R"(<prompt schema="s"><m/><n/>bca</prompt>)");
+  const std::string before = R"(<prompt schema="s"><m/><n/>)" + repeated("bca abc cab ", 60);
+  const auto first = rig.open(before + "</prompt>");
+  const auto said = say(*first);
+  CHECK(first->stats().cached_tokens == 0);
+  CHECK(must(first->keep()) > 0);
+  const auto again = rig.open(before + "</prompt>");
   CHECK(say(*again) == said);
-  CHECK(again->stats().cached_tokens == 0);
+  CHECK(again->stats().cached_tokens >= Chain::kMaxTokens);
+  CHECK(again->stats().computed_tokens <= Chain::kMaxTokens);
+  // What follows is new, and a departure within what was kept has states of an earlier place alone.
+  for (const std::string& more : {repeated("cc ab ", 7), repeated("bca abc cab ", 30)}) {
+    const std::string prompt = before + more + "</prompt>";
+    const auto gone_on = rig.open(prompt);
+    CHECK(say(*gone_on) == say_anew(rig, prompt));
+  }
+}
+
+TEST_CASE("an answer that was kept is gone on with by another session") {
+  const Rig rig;
+  const auto first =
+      rig.open(R"(<prompt schema="s"><m/>)" + repeated("bca abc ", 40) + "</prompt>", 280);
+  const auto said = say(*first);
+  REQUIRE(said.size() == 280);
+  CHECK(must(first->keep()) > 0);
+  // All that was said, as tokens, and some more.
+  const auto more = must(rig.engine->tokenize("cab abc", {.opens = false}));
+  REQUIRE(first->append_tokens(more).ok());
+  const auto expected = say(*first);
+  Tokens all;
+  const auto prompt = must(LoadedPrompt::parse(
+      rig.schema, R"(<prompt schema="s"><m/>)" + repeated("bca abc ", 40) + "</prompt>"));
+  for (const pml::PlanRun& run : prompt->plan.runs)
+    all.insert(all.end(), run.tokens.begin(), run.tokens.end());
+  all.insert(all.end(), said.begin(), said.end());
+  all.insert(all.end(), more.begin(), more.end());
+  const auto empty = must(LoadedSchema::parse(rig.engine, "<schema name=\"e\"/>", ""));
+  const auto other =
+      must(Session::open(must(LoadedPrompt::of_tokens(empty, all)), rig.options(280)));
+  CHECK(say(*other) == expected);
+  CHECK(other->stats().cached_tokens >= 2 * Chain::kMaxTokens);
+  CHECK(other->stats().computed_tokens <= Chain::kMaxTokens);
 }
 
 TEST_CASE("a conversation that went back goes on as if it had never been elsewhere") {
   const Rig rig;
   const auto session = rig.open(R"(<prompt schema="s"><m/>bca</prompt>)", 12);
   const auto first = say(*session, 9);
+  REQUIRE(first.size() == 9);
   const Position end = session->position();
   for (const Position back : {end - 1, end - 3, end - 8}) {
     INFO("to " << back);

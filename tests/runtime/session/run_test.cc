@@ -54,9 +54,14 @@ struct Caller {
   }
   pc_run tokens_behind(const Tokens& tokens) const {
     const auto position = static_cast<Position>(run.timeline().n_tokens());
-    return {
-        tokens.data(), static_cast<std::uint32_t>(tokens.size()), position, position, 1, nullptr,
-        nullptr};
+    return {tokens.data(),
+            static_cast<std::uint32_t>(tokens.size()),
+            position,
+            position,
+            1,
+            nullptr,
+            nullptr,
+            0};
   }
   Status step(TokenId token) {
     const Tokens one{token};

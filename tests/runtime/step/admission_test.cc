@@ -14,8 +14,14 @@ constexpr StepLimits kLimits{4, 8, 64, std::nullopt, false, false};
 struct Asked {
   explicit Asked(std::vector<std::int32_t> ids, std::int32_t position = 0)
       : tokens(std::move(ids)) {
-    run = {tokens.data(), static_cast<std::uint32_t>(tokens.size()), position, position, 1, nullptr,
-           nullptr};
+    run = {tokens.data(),
+           static_cast<std::uint32_t>(tokens.size()),
+           position,
+           position,
+           1,
+           nullptr,
+           nullptr,
+           0};
     item.runs = &run;
     item.n_runs = 1;
   }

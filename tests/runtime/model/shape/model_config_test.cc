@@ -246,6 +246,30 @@ TEST_CASE("of gpt-oss what its experts do must be what is computed") {
           "swiglu_limit is 6");
 }
 
+TEST_CASE("of gated delta rules the layers, the heads and the share that turns are read") {
+  const auto config = config_of("Qwen3_5ForCausalLM", R"("head_dim":16)");
+  REQUIRE(config.ok());
+  CHECK(config->recurrent.layers == std::vector<bool>{true, true, true, false});
+  CHECK((config->recurrent.n_heads == 32 && config->recurrent.n_key_heads == 16));
+  CHECK((config->recurrent.n_channels == 2 * 16 * 128 + 32 * 128 && config->q_gated));
+  CHECK(config->ropes[0].partial_rotary_factor == 0.25);
+  const auto said = config_of(
+      "Qwen3_5ForCausalLM",
+      R"("rope_parameters":{"rope_type":"default","partial_rotary_factor":0.5},)"
+      R"("layer_types":["full_attention","linear_attention","linear_attention","full_attention"])");
+  REQUIRE(said.ok());
+  CHECK(said->recurrent.layers == std::vector<bool>{false, true, true, false});
+  CHECK(said->ropes[0].partial_rotary_factor == 0.5);
+  refused(config_of("Qwen3_5ForCausalLM", R"("linear_num_key_heads":5)"), Code::kUnsupported,
+          "evenly");
+  refused(config_of("Qwen3_5ForCausalLM", R"("attention_bias":true)"), Code::kUnsupported,
+          "attention_bias");
+  refused(config_of("Qwen3_5ForCausalLM", R"("layer_types":["full_attention"])"), Code::kCorrupt,
+          "4 layers");
+  refused(config_of("Qwen3_5ForCausalLM", R"("full_attention_interval":9)"), Code::kUnsupported,
+          "full_attention_interval is 9");
+}
+
 TEST_CASE("layers fit one another") {
   const auto config =
       config_of("Gemma4ForCausalLM", R"("head_dim":16,"hidden_size_per_layer_input":8)");
@@ -307,9 +331,6 @@ TEST_CASE("architectures that cannot be computed are refused by name with the re
       {"Mamba2ForCausalLM", "mamba2", "recurrent state"},
       {"FalconMambaForCausalLM", "", "recurrent state"},
       {"RwkvForCausalLM", "rwkv7", "recurrent state"},
-      {"Qwen3NextForCausalLM", "qwen3next", "recurrent state"},
-      {"Qwen3_5ForCausalLM", "qwen35", "recurrent state"},
-      {"Qwen3_5MoeForCausalLM", "qwen35moe", "recurrent state"},
       {"Lfm2MoeForCausalLM", "lfm2moe", "recurrent state"},
       {"FalconH1ForCausalLM", "falcon-h1", "recurrent state"},
       {"GraniteMoeHybridForCausalLM", "granitehybrid", "recurrent state"},

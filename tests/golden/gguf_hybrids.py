@@ -1,0 +1,72 @@
+"""Layers that carry a state, as llama.cpp's converter writes them: keys and tensors."""
+
+import re
+
+
+def has_delta_rule(c):
+    return c.model_type in ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")
+
+
+def add_delta_keys(writer, c):
+    writer.add_ssm_conv_kernel(c.linear_conv_kernel_dim)
+    writer.add_ssm_state_size(c.linear_key_head_dim)
+    writer.add_ssm_group_count(c.linear_num_key_heads)
+    writer.add_ssm_time_step_rank(c.linear_num_value_heads)
+    writer.add_ssm_inner_size(c.linear_value_head_dim * c.linear_num_value_heads)
+    writer.add_array(f"{writer.arch}.attention.recurrent_layers",  # for which the package has no call
+                     [t == "linear_attention" for t in c.layer_types])
+    writer.add_full_attention_interval(4)
+    if c.model_type != "qwen3_next":
+        writer.add_rope_dimension_sections([1, 1, 0, 0])  # of two frequencies
+    writer.add_rope_dimension_count(int(c.head_dim * c.rope_parameters["partial_rotary_factor"]))
+
+
+def by_turns(t, c, dim, head_dim):
+    """Heads of values of each key head -> the first of all key heads, the second of all, ..."""
+    n_keys = c.linear_num_key_heads
+    per_key = c.linear_num_value_heads // n_keys
+    return t.unflatten(dim, (n_keys, per_key, head_dim)).transpose(dim, dim + 1).flatten(
+        dim, dim + 2)
+
+
+def qwen35_order(part, t, c):
+    d = c.linear_value_head_dim
+    n_keys = 2 * c.linear_num_key_heads * c.linear_key_head_dim
+    if part in ("in_proj_qkv.weight", "conv1d.weight"):
+        rest = t[:n_keys]
+        return [rest, by_turns(t[n_keys:], c, 0, d)]
+    if part == "in_proj_z.weight":
+        return [by_turns(t, c, 0, d)]
+    if part in ("in_proj_a.weight", "in_proj_b.weight", "A_log", "dt_bias"):
+        return [by_turns(t, c, 0, 1)]
+    return [by_turns(t, c, 1, d)] if part == "out_proj.weight" else [t]
+
+
+NAMES = {"in_proj_qkv.weight": "attn_qkv.weight", "in_proj_z.weight": "attn_gate.weight",
+         "in_proj_a.weight": "ssm_alpha.weight", "in_proj_b.weight": "ssm_beta.weight",
+         "in_proj_ba.weight": "ssm_ba.weight", "conv1d.weight": "ssm_conv1d.weight",
+         "dt_bias": "ssm_dt.bias", "A_log": "ssm_a", "norm.weight": "ssm_norm.weight",
+         "out_proj.weight": "ssm_out.weight"}
+
+
+def delta_tensors(name, t, c, torch):
+    """{} where the tensor is no part of a gated delta rule's."""
+    found = re.search(r"layers\.(\d+)\.linear_attn\.(.*)", name)
+    if not found:
+        return {}
+    layer, part = found[1], found[2]
+    if part == "conv1d.weight":
+        t = t.squeeze(1)
+    if part == "A_log":
+        t = -torch.exp(t.float())
+    if c.model_type != "qwen3_next":
+        t = torch.cat(qwen35_order(part, t, c))
+    if part == "in_proj_qkvz.weight":  # of each key head q, k, v and gates
+        n, values = c.linear_num_key_heads, c.linear_value_head_dim * c.linear_num_value_heads
+        sizes = [c.linear_key_head_dim] * 2 + [values // n] * 2
+        q, k, v, z = t.unflatten(0, (n, -1)).split(sizes, dim=1)
+        qkv = torch.cat([x.flatten(0, 1) for x in (q, k, v)])
+        return {f"blk.{layer}.attn_qkv.weight": qkv.contiguous(),
+                f"blk.{layer}.attn_gate.weight": z.flatten(0, 1).contiguous()}
+    small = t.dim() == 1 or "conv1d" in part
+    return {f"blk.{layer}.{NAMES[part]}": (t.float() if small else t).contiguous()}
