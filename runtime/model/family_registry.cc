@@ -25,6 +25,7 @@ extern const Family kGlm4MoeLite;
 extern const Family kGpt2;
 extern const Family kGptOss;
 extern const Family kGranite;
+extern const Family kGraniteHybrid;
 extern const Family kGraniteMoe;
 extern const Family kHunYuan;
 extern const Family kLfm2;
@@ -56,14 +57,14 @@ extern const Family kSmolLm3;
 namespace {
 
 const std::array kFamilies{
-    &kLlama,       &kMistral,   &kMixtral,       &kMinistral3,  &kMistral3,   &kQwen2,
-    &kQwen2Moe,    &kQwen2Vl,   &kQwen3,         &kQwen3Moe,    &kQwen3Vl,    &kQwen3VlMoe,
-    &kSmolLm3,     &kGemma2,    &kGemma3,        &kGemma3Media, &kGemma4,     &kGemma4Media,
-    &kPhi3,        &kOlmo2,     &kOlmo3,         &kOlmoe,       &kExaone4,    &kGlm,
-    &kGlm4,        &kGlm4Moe,   &kGlm4MoeLite,   &kDeepseekV2,  &kDeepseekV3, &kMiniCpm3,
-    &kErnie,       &kErnieMoe,  &kHunYuan,       &kGptOss,      &kGranite,    &kGraniteMoe,
-    &kFalcon,      &kMpt,       &kGpt2,          &kLfm2,        &kQwen3Next,  &kQwen35,
-    &kQwen35Media, &kQwen35Moe, &kQwen35MoeMedia};
+    &kLlama,       &kMistral,   &kMixtral,        &kMinistral3,   &kMistral3,   &kQwen2,
+    &kQwen2Moe,    &kQwen2Vl,   &kQwen3,          &kQwen3Moe,     &kQwen3Vl,    &kQwen3VlMoe,
+    &kSmolLm3,     &kGemma2,    &kGemma3,         &kGemma3Media,  &kGemma4,     &kGemma4Media,
+    &kPhi3,        &kOlmo2,     &kOlmo3,          &kOlmoe,        &kExaone4,    &kGlm,
+    &kGlm4,        &kGlm4Moe,   &kGlm4MoeLite,    &kDeepseekV2,   &kDeepseekV3, &kMiniCpm3,
+    &kErnie,       &kErnieMoe,  &kHunYuan,        &kGptOss,       &kGranite,    &kGraniteMoe,
+    &kFalcon,      &kMpt,       &kGpt2,           &kLfm2,         &kQwen3Next,  &kQwen35,
+    &kQwen35Media, &kQwen35Moe, &kQwen35MoeMedia, &kGraniteHybrid};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.

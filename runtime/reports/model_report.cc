@@ -226,6 +226,7 @@ void write_states(JsonWriter& json, const Model& model, KvType type) {
   json.key("kv_type").value(kv_type_name(type));
   json.key("kv_bytes_per_token").value(geometry.state_bytes(1) / kKvBlockTokens);
   json.key("window_kv_bytes_per_token").value(window_bytes_of_token(model.desc, type));
+  json.key("recurrent_bytes").value(n_state_numbers(model.desc) * sizeof(float));
 }
 
 // ------------------------------------------------------ tokenizer, digests

@@ -159,6 +159,7 @@ std::string describe_engine(const Engine& engine) {
   json.key("kv_type").value(kv_type_name(engine.options().kv_type));
   json.key("precision").value(precision_name(engine.options().precision));
   json.key("kv_bytes_per_token").value(engine.geometry().state_bytes(1) / kKvBlockTokens);
+  json.key("recurrent_bytes").value(n_state_numbers(desc) * sizeof(float));
   json.key("weights_digest").value(hex(model.weights_digest));
   json.key("tokenizer_digest").value(hex(engine.tokenizer().digest()));
   json.key("backend").value(engine.backend().name());

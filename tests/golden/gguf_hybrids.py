@@ -42,6 +42,42 @@ def qwen35_order(part, t, c):
     return [by_turns(t, c, 1, d)] if part == "out_proj.weight" else [t]
 
 
+def has_mamba(c):
+    return c.model_type == "granitemoehybrid"
+
+
+def add_mamba_keys(writer, c):
+    writer.add_ssm_conv_kernel(c.mamba_d_conv)
+    writer.add_ssm_state_size(c.mamba_d_state)
+    writer.add_ssm_group_count(c.mamba_n_groups)
+    writer.add_ssm_time_step_rank(c.mamba_n_heads)
+    writer.add_ssm_inner_size(c.mamba_expand * c.hidden_size)
+    writer.add_rope_scaling_finetuned(False)
+
+
+MAMBA_NAMES = {"in_proj.weight": "ssm_in.weight", "conv1d.weight": "ssm_conv1d.weight",
+               "conv1d.bias": "ssm_conv1d.bias", "dt_bias": "ssm_dt.bias", "A_log": "ssm_a",
+               "D": "ssm_d", "norm.weight": "ssm_norm.weight", "out_proj.weight": "ssm_out.weight"}
+
+
+def mamba_tensors(name, t, c, torch):
+    """{} where the tensor is no part of a Mamba-2 layer."""
+    found = re.search(r"layers\.(\d+)\.mamba\.(.*)", name)
+    if not found:
+        return {}
+    layer, part = found[1], found[2]
+    if part == "conv1d.weight":
+        t = t.squeeze(1)
+    if part == "A_log":
+        t = -torch.exp(t.float())
+    if part in ("A_log", "D"):
+        t = t.reshape(-1, 1)
+    if part == "norm.weight":
+        t = t.reshape(c.mamba_n_groups, -1)
+    return {f"blk.{layer}.{MAMBA_NAMES[part]}": (
+        t if part.endswith("proj.weight") else t.float()).contiguous()}
+
+
 NAMES = {"in_proj_qkv.weight": "attn_qkv.weight", "in_proj_z.weight": "attn_gate.weight",
          "in_proj_a.weight": "ssm_alpha.weight", "in_proj_b.weight": "ssm_beta.weight",
          "in_proj_ba.weight": "ssm_ba.weight", "conv1d.weight": "ssm_conv1d.weight",

@@ -41,7 +41,8 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.utils import logging
 
-from gguf_hybrids import add_delta_keys, delta_tensors, has_delta_rule
+from gguf_hybrids import (add_delta_keys, add_mamba_keys, delta_tensors, has_delta_rule, has_mamba,
+                          mamba_tensors)
 from make_model_fixtures import (N_TOKENS, SEEING, model_class, randomize, write_expected,
                                  write_json)
 from model_list import GPT_OSS, QWEN3_VL_MOE, SHAPE, VOCAB
@@ -75,6 +76,7 @@ FAMILIES = {
     "DeepseekV3ForCausalLM": (ARCH.DEEPSEEK2, "deepseek-v3"),
     "Glm4MoeLiteForCausalLM": (ARCH.DEEPSEEK2, "glm4"),
     "Lfm2ForCausalLM": (ARCH.LFM2, "lfm2"),
+    "GraniteMoeHybridForCausalLM": (ARCH.GRANITE_HYBRID, "refact"),
     "Qwen3NextForCausalLM": (ARCH.QWEN3NEXT, "qwen2"),
     "Qwen3_5ForCausalLM": (ARCH.QWEN35, "qwen35"),
     "Qwen3_5MoeForCausalLM": (ARCH.QWEN35MOE, "qwen35"),
@@ -91,7 +93,7 @@ FAMILIES = {
     "GraniteMoeSharedForCausalLM": (ARCH.GRANITE_MOE, "refact"),
 }
 GLMS = (ARCH.CHATGLM, ARCH.GLM4, ARCH.GLM4_MOE)
-GRANITES = (ARCH.GRANITE, ARCH.GRANITE_MOE)
+GRANITES = (ARCH.GRANITE, ARCH.GRANITE_MOE, ARCH.GRANITE_HYBRID)
 INTERLEAVED_ROPE = (ARCH.LLAMA, ARCH.MISTRAL3, ARCH.SMOLLM3, *GRANITES)
 
 # Left out is what the format cannot say: windows of Mistral and Qwen2, Gemma's
@@ -105,7 +107,8 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "glm4_moe", "glm4_moe_groups", "ernie4_5", "ernie4_5_bias", "ernie4_5_moe",
          "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3", "hunyuan", "gemma4", "gemma4_keys_v4",
          "gemma4_moe", "deepseek2", "deepseek2_groups", "deepseek3",
-         "glm4_moe_lite", "lfm2", "qwen3_next", "qwen3_5", "qwen3_5_moe"]
+         "glm4_moe_lite", "lfm2", "qwen3_next", "qwen3_5", "qwen3_5_moe",
+         "granite_hybrid", "granite_hybrid_moe_v4"]
 
 OLDER = "_older"  # as converters wrote latent attention before mid-2025
 
@@ -184,6 +187,9 @@ def add_shape(writer, arch, c, latent):
         return add_latent_shape(writer, c, latent)
     if arch == ARCH.FALCON:
         writer.add_head_count_kv(c.num_kv_heads if c.new_decoder_architecture else 1)
+    elif has_mamba(c):  # layers without heads for keys and values are Mamba's
+        writer.add_head_count_kv([c.num_key_value_heads if kind == "full_attention" else 0
+                                  for kind in c.layer_types])
     elif hasattr(c, "num_key_value_heads"):
         writer.add_head_count_kv(c.num_key_value_heads)
     if arch not in (ARCH.FALCON, *GRANITES) and getattr(c, "head_dim", None):
@@ -308,6 +314,8 @@ def add_special(writer, arch, c):
         writer.add_vocab_size(c.vocab_size)
     if has_delta_rule(c):
         add_delta_keys(writer, c)
+    if has_mamba(c):
+        add_mamba_keys(writer, c)
     add_mixture(writer, c)
 
 
@@ -443,11 +451,21 @@ def gguf_tensors(tensors, arch, c, latent=True):
         name = re.sub(r"^(model\.language_model|language_model\.model)\.", "model.", name)
         name = name.removeprefix("language_model.")
         name = name.replace("e_score_correction_bias", "e_score_correction.bias")
-        if arch == ARCH.GRANITE_MOE:
+        if arch in (ARCH.GRANITE_MOE, ARCH.GRANITE_HYBRID) and c.num_local_experts:
             halves = granite_halves(name, t, (re.findall(r"layers\.(\d+)\.", name) or [0])[0])
             result.update({own: half.contiguous() for own, half in halves.items()})
             if halves:
                 continue
+        if has_mamba(c) and c.num_local_experts == 0 and "shared_mlp" in name:
+            layer, parts = re.findall(r"layers\.(\d+)\.", name)[0], ("ffn_down",)
+            if "input_linear" in name:
+                parts = ("ffn_gate", "ffn_up")
+            result.update({f"blk.{layer}.{part}.weight": half.contiguous()
+                           for part, half in zip(parts, t.chunk(len(parts)))})
+            continue
+        if mamba := mamba_tensors(name, t, c, torch):
+            result.update(mamba)
+            continue
         if delta := delta_tensors(name, t, c, torch):
             result.update(delta)
             continue

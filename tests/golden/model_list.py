@@ -7,13 +7,13 @@ from transformers import (
     Exaone4Config, FalconConfig, GPT2Config, Gemma2Config, Gemma3Config,
     Gemma3TextConfig, Gemma4Config, Gemma4TextConfig, Glm4Config,
     Glm4MoeConfig, Glm4MoeLiteConfig, GlmConfig, GptOssConfig, GraniteConfig,
-    GraniteMoeConfig, GraniteMoeSharedConfig, HunYuanDenseV1Config,
-    Lfm2Config, LlamaConfig, MiniCPM3Config, Ministral3Config, Mistral3Config,
-    MistralConfig, MixtralConfig, MptConfig, Olmo2Config, Olmo3Config,
-    OlmoeConfig, Phi3Config, Qwen2Config, Qwen2MoeConfig, Qwen2VLConfig,
-    Qwen2_5_VLConfig, Qwen3Config, Qwen3MoeConfig, Qwen3NextConfig,
-    Qwen3VLConfig, Qwen3VLMoeConfig, Qwen3_5Config, Qwen3_5MoeTextConfig,
-    Qwen3_5TextConfig, SmolLM3Config)
+    GraniteMoeConfig, GraniteMoeHybridConfig, GraniteMoeSharedConfig,
+    HunYuanDenseV1Config, Lfm2Config, LlamaConfig, MiniCPM3Config,
+    Ministral3Config, Mistral3Config, MistralConfig, MixtralConfig, MptConfig,
+    Olmo2Config, Olmo3Config, OlmoeConfig, Phi3Config, Qwen2Config,
+    Qwen2MoeConfig, Qwen2VLConfig, Qwen2_5_VLConfig, Qwen3Config,
+    Qwen3MoeConfig, Qwen3NextConfig, Qwen3VLConfig, Qwen3VLMoeConfig,
+    Qwen3_5Config, Qwen3_5MoeTextConfig, Qwen3_5TextConfig, SmolLM3Config)
 
 VOCAB = 64
 SHAPE = dict(
@@ -143,6 +143,15 @@ def v4_lfm2(config):
     return v4_plain(config)
 
 
+def v4_granite_hybrid(config):
+    """As the released files: kinds of layers by other names, and no limits of steps."""
+    names = {"linear_attention": "mamba", "full_attention": "attention"}
+    config["layer_types"] = [names[t] for t in config["layer_types"]]
+    config["position_embedding_type"] = "nope"
+    del config["time_step_limit"]
+    return v4_plain(config)
+
+
 def v4_deepseek(config):
     """As the released files, which say things that are of no use without training."""
     rope = v4_plain(config).pop("rope_scaling")
@@ -198,6 +207,10 @@ DELTA = dict(SMALL, num_attention_heads=2, num_key_value_heads=1, head_dim=16,
                                   partial_rotary_factor=0.25))
 DELTA_EXPERTS = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size=8,
                      shared_expert_intermediate_size=12)
+
+GRANITE_H = dict(GRANITE, num_hidden_layers=3, shared_intermediate_size=12, mamba_n_heads=8,
+                 mamba_n_groups=1, mamba_d_state=12, mamba_d_conv=4, mamba_expand=2,
+                 layer_types=["linear_attention", "full_attention", "linear_attention"])
 
 MODELS = {
     "llama": (LlamaConfig, dict(SHAPE), torch.float32, {}),
@@ -440,6 +453,13 @@ MODELS = {
                     torch.float32, {}),
     "qwen3_next": (Qwen3NextConfig, dict(DELTA, **DELTA_EXPERTS, num_hidden_layers=4),
                    torch.float32, {}),
+
+    # Granite 4 H: Mamba-2 beside attention without positions, with a network alone and with mixtures.
+    "granite_hybrid": (GraniteMoeHybridConfig, dict(GRANITE_H, intermediate_size=12, num_local_experts=0),
+                       torch.float32, {}),
+    "granite_hybrid_moe_v4": (GraniteMoeHybridConfig, dict(
+        GRANITE_H, intermediate_size=8, num_local_experts=6, num_experts_per_tok=3, mamba_n_groups=2),
+                              torch.float32, dict(v4=v4_granite_hybrid)),
 }
 
 

@@ -16,13 +16,14 @@ namespace {
 
 // Opened twice: the first time makes what every start makes, packed weights; the second writes
 // nothing, so that modules are in memory alone and none is left behind, however this ends. A
-// namespace of its own keeps it from finding any.
-promptcache::Engine open_to_measure(const Options& options) {
+// namespace of its own keeps it from finding any. Of a model whose layers carry states what was
+// said is kept, in files that go as others do.
+promptcache::Engine open_to_measure(const Options& options, bool keeps) {
   open_engine(options, PC_CACHE_READ_WRITE);
   Options again = options;
   again.cache_namespace = "promptcache bench";
   again.quiet = true;  // all was said
-  return open_engine(again, PC_CACHE_READ_ONLY);
+  return open_engine(again, keeps ? PC_CACHE_READ_WRITE : PC_CACHE_READ_ONLY);
 }
 
 // Of a model's largest matrices: "Q4_K+Q6_K".
@@ -88,9 +89,10 @@ void print_report(const BenchReport& report, const Options& options) {
 }  // namespace
 
 ExitCode bench(const Options& options) {
-  const promptcache::Engine engine = open_to_measure(options);
-  const std::vector<BenchCase> tests = bench_cases(options.bench, engine.facts().context_tokens);
   const Json inspection = parse_report(promptcache::model_inspect(engine_options(options)));
+  const bool keeps = inspection["recurrent_bytes"].number() > std::uint64_t{0};
+  const promptcache::Engine engine = open_to_measure(options, keeps);
+  const std::vector<BenchCase> tests = bench_cases(options.bench, engine.facts().context_tokens);
   BenchReport report{subject_of(engine, inspection, options), {}};
   try {
     measure(engine, tests, bytes_of_model(inspection), options, &report);

@@ -38,6 +38,7 @@ ModelBytes bytes_of_model(const Json& inspection) {
   model.state_token = number(inspection["kv_bytes_per_token"]);
   model.window_state_token = number(inspection["window_kv_bytes_per_token"]);
   model.window_tokens = number(inspection["window_tokens"]);
+  model.recurrent = number(inspection["recurrent_bytes"]);
   return model;
 }
 
@@ -48,11 +49,13 @@ std::optional<double> floor_seconds(const BenchCase& test, const ModelBytes& mod
       model.weights + model.experts + shared <= static_cast<double>(machine.cache_bytes))
     return std::nullopt;
   double bytes = 0;
-  if (test.kind == BenchCase::Kind::kFirstToken) bytes = model.read(test.n_prompt) + shared;
+  if (test.kind == BenchCase::Kind::kFirstToken)
+    bytes = model.read(test.n_prompt) + shared + model.recurrent;
   // A step for all: what they share is read once, what each has said itself for each.
   for (std::uint32_t said = 0; test.kind == BenchCase::Kind::kDecode && said < test.n_gen; ++said)
-    bytes += model.read(test.n_sessions) + shared +
-             test.n_sessions * (model.states(double{1} * test.depth + said) - shared);
+    bytes +=
+        model.read(test.n_sessions) + shared +
+        test.n_sessions * (model.states(double{1} * test.depth + said) - shared + model.recurrent);
   return bytes / machine.read_bytes_per_s;
 }
 

@@ -21,6 +21,7 @@ struct ModelBytes {
   double window_tokens = 0;       // that those layers see
   double experts = 0;             // bytes of all experts
   double used_share = 0;          // of a layer's experts, that a token goes to
+  double recurrent = 0;           // states of recurrent layers, which a step reads
 
   // Bytes of weights that a step of so many tokens reads: of experts those that at least one of the
   // tokens goes to, in expectation, if each is as likely.

@@ -4,6 +4,7 @@
 
 #include "tools/bench/bench_text.h"
 #include "tools/output/failure.h"
+#include "tools/output/json.h"
 
 namespace pc::cli {
 namespace {
@@ -30,22 +31,43 @@ std::uint64_t fresh_tokens(const promptcache::Schema& schema, std::string_view t
   return std::numeric_limits<std::uint64_t>::max();  // more than any that is looked for
 }
 
+// Its modules are computed with the prompt; what was said is kept.
+bool keeps_what_is_said(const promptcache::Engine& engine) {
+  return parse_report(engine.describe())["recurrent_bytes"].number() > std::uint64_t{0};
+}
+
 }  // namespace
 
 BenchWorkload::BenchWorkload(const promptcache::Engine& engine, std::uint32_t cached,
                              std::uint32_t fresh)
     : schema_(schema_of_tokens(engine, cached)) {
+  const bool keeps = keeps_what_is_said(engine);
+  const promptcache::Schema plain = promptcache::Schema::plain(engine);
   const auto count = [&](std::string_view text) {
-    return fresh_tokens(schema_, text, cached != 0);
+    return fresh_tokens(keeps ? plain : schema_, text, cached != 0 && !keeps);
   };
   text_ = text_of_tokens(fresh, count).text;
   fresh_ = static_cast<std::uint32_t>(count(text_));
-  const auto counts = prompt().counts();
-  if (cached != 0 && counts.computed_tokens == counts.tokens)
+  const auto tokens = static_cast<std::uint32_t>(prompt().counts().tokens);
+  cached_ = keeps && cached != 0 ? keep() : tokens - fresh_;
+  fresh_ = tokens - cached_;
+}
+
+// Of a model whose layers carry states: as much as is found of such a conversation.
+std::uint32_t BenchWorkload::keep() const {
+  promptcache::SessionOptions options;
+  options.max_tokens = 1;
+  promptcache::Session session(prompt(), options);
+  session.prefill();
+  session.keep();
+  promptcache::Session again(prompt(), options);
+  again.prefill();
+  const auto cached = static_cast<std::uint32_t>(again.stats().cached_tokens);
+  if (cached == 0)
     throw Failure(kFailure,
-                  "nothing of this model's prompts is kept, so there are no tokens before those "
-                  "that are measured: --cached 0 -d 0 leaves these measures out");
-  cached_ = static_cast<std::uint32_t>(counts.tokens) - fresh_;
+                  "so few tokens of this model's conversations are not kept, so there are none "
+                  "before those that are measured: ask for more, or for none (--cached 0 -d 0)");
+  return cached;
 }
 
 }  // namespace pc::cli

@@ -1,8 +1,9 @@
 // A prompt of so many tokens in a module, and so many behind it.
 //
 // The module is the schema's text, which every prompt of it begins with; the rest is the prompt's
-// own. Both are prose, in the model's own tokens. Thread-compatible; needs the engine no longer
-// than pc_schema does.
+// own. Of a model whose layers carry states, which has no modules, what was kept of a conversation
+// stands in its place. Both are prose, in the model's own tokens. Thread-compatible; needs the
+// engine no longer than pc_schema does.
 #pragma once
 
 #include <cstdint>
@@ -24,6 +25,8 @@ class BenchWorkload {
   std::uint32_t fresh() const { return fresh_; }
 
  private:
+  std::uint32_t keep() const;
+
   promptcache::Schema schema_;
   std::string text_;
   std::uint32_t cached_ = 0, fresh_ = 0;

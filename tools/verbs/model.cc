@@ -58,6 +58,10 @@ std::string chat_template(const Json& model, const char* key) {
   return model["tokenizer"].is_null() || !model[key].is_null() ? cell(model[key]) : "unknown";
 }
 
+std::string size_unless_zero(const Json& model, const char* key) {
+  return unless_zero(model, key) == "-" ? "-" : size(model, key);
+}
+
 std::string digest(const Json& model, const char* key) {
   const bool known = model["family"].is_null() || !model[key].is_null();
   return known ? cell(model[key]) : "not known before the first run";
@@ -95,6 +99,7 @@ constexpr std::array kFields = {
     Field{"chat_template", "chat template", chat_template},
     Field{"kv_type", "K/V type", plain},
     Field{"kv_bytes_per_token", "K/V a token", size},
+    Field{"recurrent_bytes", "recurrent states", size_unless_zero},
     Field{"weights_digest", "weights digest", digest},
     Field{"tokenizer_digest", "tokenizer digest", plain},
 };

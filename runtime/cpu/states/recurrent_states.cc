@@ -7,8 +7,9 @@
 
 namespace pc {
 
-RecurrentStates::RecurrentStates(std::size_t n_numbers) : n_numbers_(n_numbers) {
+RecurrentStates::RecurrentStates(std::size_t n_numbers) : n_numbers_(n_numbers), most_places_(0) {
   if (n_numbers == 0) return;
+  most_places_ = std::clamp<std::size_t>(kPlaceBytes / (n_numbers * sizeof(float)), 2, kPlaces);
   auto zeros = std::make_shared<Block>(n_numbers);
   std::fill_n(zeros->data(), n_numbers, 0.0f);
   const float* const numbers = zeros->data();
@@ -56,7 +57,7 @@ void RecurrentStates::end_step(std::uint32_t first, std::uint32_t n_tokens) {
 
 // Of places that stay for this reason the oldest one goes where they are too many.
 void RecurrentStates::thin(bool Place::*kind) {
-  if (std::ranges::count(places_, true, kind) <= std::ptrdiff_t{kPlaces}) return;
+  if (std::ranges::count(places_, true, kind) <= static_cast<std::ptrdiff_t>(most_places_)) return;
   const auto oldest = std::ranges::find(places_, true, kind);
   (*oldest).*kind = false;
   const bool stays = oldest->attached || oldest->kept || oldest->begins_many;

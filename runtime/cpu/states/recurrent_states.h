@@ -57,7 +57,8 @@ class RecurrentStates {
   // Precondition: nearest(n_tokens, n_attached, ...) == n_tokens.
   void rewind(std::uint32_t n_tokens, std::uint32_t n_attached);
 
-  static constexpr std::size_t kPlaces = 8;
+  static constexpr std::size_t kPlaces = 8;  // at most; fewer where a block is large, at least two
+  static constexpr std::size_t kPlaceBytes = std::size_t{256} << 20;  // of the places of a kind
 
  private:
   using Block = AlignedBuffer<float>;
@@ -70,7 +71,7 @@ class RecurrentStates {
   const Place* find(std::uint32_t n_tokens, std::uint32_t n_attached) const;
   void thin(bool Place::*kind);
 
-  std::size_t n_numbers_;
+  std::size_t n_numbers_, most_places_;
   std::vector<Place>
       places_;  // in the order in which they came; never empty where there are numbers
   std::shared_ptr<Block> next_;  // of the rows at hand

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -48,7 +49,8 @@ struct RecurrentConfig {
   std::uint32_t n_heads = 0, n_key_heads = 0, d_k = 0, d_v = 0, norm_dims = 0;
   bool keys_by_turns = false;
   bool conv_bias = false;
-  bool a_is_log = false;          // the file has log(-a)
+  bool a_is_log = false;                                                     // the file has log(-a)
+  float step_least = 0, step_most = std::numeric_limits<float>::infinity();  // of Mamba-2
   std::vector<bool> layers = {};  // [n_layers]; {}: there are none
 
   std::uint32_t n_keys() const { return n_key_heads * d_k; }

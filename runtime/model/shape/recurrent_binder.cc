@@ -40,15 +40,35 @@ class RecurrentBinder {
     r->d_k = c_.d_k;
     r->d_v = c_.d_v;
     r->norm_dims = c_.norm_dims;
-    PC_CHECK_OK(has(names_.in_and_gate) ? in_and_gate(r) : separate_in_and_gate(r));
-    PC_CHECK_OK(has(names_.write_and_decay) ? write_and_decay(r) : separate_write_and_decay(r));
+    r->step_least = c_.step_least;
+    r->step_most = c_.step_most;
+    PC_CHECK_OK(c_.kind == PC_RECURRENCE_MAMBA2 ? gate_in_decay(r) : delta_products(r));
     const std::string rate = t_.full_name(names_.decay_rate);
     PC_TRY(r->a, c_.a_is_log ? t_.binder().negative_exponentials(rate, c_.n_heads)
-                             : t_.binder().vector(rate, c_.n_heads));
+                             : t_.binder().numbers(rate, c_.n_heads));
     PC_TRY(r->step_bias, t_.vector(names_.step_bias, "", c_.n_heads));
-    PC_TRY(r->norm, t_.vector(names_.recurrent_norm, ".weight", c_.norm_dims));
+    // A norm's weights are of a head, which all share, or of all numbers.
+    const bool shared = c_.kind == PC_RECURRENCE_GATED_DELTA;
+    PC_TRY(r->norm, t_.binder().numbers(t_.full_name(names_.recurrent_norm, ".weight"),
+                                        shared ? c_.norm_dims : c_.n_values()));
     PC_TRY(r->out, t_.matrix(names_.recurrent_out, d_model_, c_.n_values()));
     return ok();
+  }
+
+  // Rows of gates, of what the convolution reads, of steps. Also the skip.
+  Status gate_in_decay(pc_recurrent* r) {
+    PC_TRY(const pc_tensor all,
+           t_.matrix(names_.gate_in_decay, c_.n_values() + c_.n_channels + c_.n_heads, d_model_));
+    r->gate = rows_of(all, 0, c_.n_values());
+    r->in = rows_of(all, c_.n_values(), c_.n_channels);
+    r->decay = rows_of(all, c_.n_values() + c_.n_channels, c_.n_heads);
+    PC_TRY(r->skip, t_.binder().numbers(t_.full_name(names_.recurrent_skip), c_.n_heads));
+    return ok();
+  }
+
+  Status delta_products(pc_recurrent* r) {
+    PC_CHECK_OK(has(names_.in_and_gate) ? in_and_gate(r) : separate_in_and_gate(r));
+    return has(names_.write_and_decay) ? write_and_decay(r) : separate_write_and_decay(r);
   }
 
   bool has(std::string_view name) const {

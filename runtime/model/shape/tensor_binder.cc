@@ -113,6 +113,17 @@ Result<pc_tensor> TensorBinder::one_row(const std::string& name, std::uint32_t n
   return error(Code::kUnsupported, folder_ + ": tensor \"" + name + "\" is in quantised blocks");
 }
 
+Result<pc_tensor> TensorBinder::numbers(const std::string& name, std::uint32_t n) {
+  const auto* found = find(name);
+  std::uint64_t count = 1;  // fits: the parser checked it
+  if (found)
+    for (const std::uint64_t extent : found->second.shape) count *= extent;
+  if (!found || count != n) return vector(name, n);  // which says what is wrong
+  PC_TRY(const pc_tensor stored, take(name, found->second.shape, 1, n));
+  if (!simd::is_quantised(static_cast<simd::Type>(stored.dtype))) return aligned(stored);
+  return error(Code::kUnsupported, folder_ + ": tensor \"" + name + "\" is in quantised blocks");
+}
+
 std::byte* TensorBinder::new_copy(std::size_t n_bytes) {
   return copies_.emplace_back(n_bytes).data();
 }
@@ -249,7 +260,7 @@ pc_tensor TensorBinder::rows_in_order(const pc_tensor& matrix,
 }
 
 Result<pc_tensor> TensorBinder::negative_exponentials(const std::string& name, std::uint32_t n) {
-  PC_TRY(const pc_tensor stored, vector(name, n));
+  PC_TRY(const pc_tensor stored, numbers(name, n));
   AlignedBuffer<float> wide(n);
   simd::selected_or_scalar_kernels().to_f32(stored.data, static_cast<simd::Type>(stored.dtype), n,
                                             wide.data());

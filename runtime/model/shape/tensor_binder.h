@@ -42,6 +42,9 @@ class TensorBinder {
   // n numbers that formats store as a vector, or as a matrix of one row. Errors: those of vector().
   Result<pc_tensor> one_row(const std::string& name, std::uint32_t n);
 
+  // n numbers in whatever shape a format gives them. Errors: those of vector().
+  Result<pc_tensor> numbers(const std::string& name, std::uint32_t n);
+
   // n matrices that are one tensor, [n, rows, cols], as the rows [n * rows, cols] of one matrix.
   Result<pc_tensor> stack(const std::string& name, std::uint32_t n, std::uint32_t rows,
                           std::uint32_t cols);

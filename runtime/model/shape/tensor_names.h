@@ -28,8 +28,10 @@ struct TensorNames {
   // heads.
   std::string_view recurrent_in = {}, conv = {}, recurrent_out = {};
   std::string_view recurrent_gate = {}, recurrent_decay = {}, recurrent_write = {};
-  std::string_view in_and_gate = {}, write_and_decay = {};
-  std::string_view recurrent_norm = {}, decay_rate = {}, step_bias = {};  // the latter two whole
+  // Mamba-2's is one matrix: of gates, of `in`, of `decay`.
+  std::string_view in_and_gate = {}, write_and_decay = {}, gate_in_decay = {};
+  std::string_view recurrent_norm = {};
+  std::string_view decay_rate = {}, step_bias = {}, recurrent_skip = {};  // whole
   // Latent attention. Where kv_up is not "" it is k_up, turned, and v_up of each head by turns.
   std::string_view q_down = {}, q_down_norm = {}, q_up = {}, kv_down = {}, latent_norm = {};
   std::string_view kv_up = {}, k_up = {}, v_up = {};

@@ -209,4 +209,40 @@ TEST_CASE("what is missing is what is neither found nor computed") {
   CHECK(*runs[0].tokens == 2);
 }
 
+TEST_CASE("states of recurrent layers are kept behind turns and now and then") {
+  ModuleIdentity base = identity();
+  const auto built = [&base](std::span<const std::uint32_t> turns) {
+    Chain chain(base);
+    Position at = 0;
+    for (const std::uint32_t n : turns) {
+      chain.append(Tokens(n, 7), at);
+      chain.end_turn();
+      at += static_cast<Position>(n);
+    }
+    chain.append(Tokens(10, 8), at);  // which is no link to be kept yet
+    return chain;
+  };
+  const std::vector<std::uint32_t> turns{100, 100, 300, 40, 50};
+  CHECK(built(turns).recurrent_places() == std::vector<bool>(7, false));
+  base.n_recurrent = 5;
+  // Links: 100, 100, 256 and 44, 40, 50, 10. The second turn is 200 tokens behind the beginning,
+  // the third 500; the fifth is the last.
+  CHECK(built(turns).recurrent_places() ==
+        std::vector<bool>{false, false, false, true, false, true, false});
+  const std::vector<std::uint32_t> text{3000};
+  Chain long_text = built(text);
+  const std::vector<bool> places = long_text.recurrent_places();
+  for (std::size_t i = 0; i + 2 < places.size(); ++i) CHECK(places[i] == (i % 4 == 3));
+  CHECK(places[places.size() - 2]);
+  // A link that is found with states is a place, one that is found without is none.
+  long_text.links()[0].attached = long_text.links()[0].recurrent = true;
+  CHECK(long_text.recurrent_places()[4]);
+  std::vector<pc_run> runs;
+  long_text.add_missing(&runs);
+  CHECK(runs.size() + 1 == long_text.links().size());
+  CHECK((runs[3].keeps_recurrent == 1 && runs[2].keeps_recurrent == 0));
+  const Chain::Link& link = long_text.links()[1];
+  CHECK(key_of(Chain::identity(link, base)) != key_of(Chain::identity(link, base, true)));
+}
+
 }  // namespace pc::test

@@ -20,9 +20,12 @@ constexpr const char* kSchema =
     R"(<scaffold name="both" modules="m n"/></schema>)";
 
 struct Rig {
-  Rig() {
+  Rig() { start(); }
+
+  // Another engine over the same store, as after a restart.
+  void start() {
     EngineOptions o;
-    o.model_path = golden(GENERATE("gguf/lfm2.gguf", "gguf/qwen3_5.gguf", "gguf/qwen3_next.gguf"));
+    o.model_path = model;
     o.cache_dir = folder.path();
     o.kv_type = KvType::kF32;
     o.precision = Precision::kExact;
@@ -44,6 +47,8 @@ struct Rig {
     return o;
   }
 
+  const std::string model = golden(GENERATE("gguf/lfm2.gguf", "gguf/qwen3_5.gguf",
+                                            "gguf/qwen3_next.gguf", "gguf/granite_hybrid.gguf"));
   TempFolder folder;
   std::shared_ptr<const Engine> engine;
   std::shared_ptr<LoadedSchema> schema;
@@ -76,12 +81,13 @@ std::string repeated(const std::string& text, int n) {
 }
 
 TEST_CASE("a conversation is found again up to where its states were kept, exactly") {
-  const Rig rig;
+  Rig rig;
   const std::string before = R"(<prompt schema="s"><m/><n/>)" + repeated("bca abc cab ", 60);
   const auto first = rig.open(before + "</prompt>");
   const auto said = say(*first);
   CHECK(first->stats().cached_tokens == 0);
   CHECK(must(first->keep()) > 0);
+  rig.start();
   const auto again = rig.open(before + "</prompt>");
   CHECK(say(*again) == said);
   CHECK(again->stats().cached_tokens >= Chain::kMaxTokens);

@@ -333,7 +333,6 @@ TEST_CASE("architectures that cannot be computed are refused by name with the re
       {"RwkvForCausalLM", "rwkv7", "recurrent state"},
       {"Lfm2MoeForCausalLM", "lfm2moe", "recurrent state"},
       {"FalconH1ForCausalLM", "falcon-h1", "recurrent state"},
-      {"GraniteMoeHybridForCausalLM", "granitehybrid", "recurrent state"},
       {"NemotronHForCausalLM", "nemotron_h", "recurrent state"},
       {"JambaForCausalLM", "jamba", "recurrent state"},
       {"KimiVLForConditionalGeneration", "kimi-vl", "latent attention"},

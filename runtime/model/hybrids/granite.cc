@@ -1,19 +1,12 @@
 // Granite 3: Llama with four factors, of embeddings, attention, what a block adds, and logits; and
 // its mixtures of experts, some beside a shared network.
-#include <array>
+#include "runtime/model/hybrids/granite.h"
 
 #include "runtime/model/families/family.h"
 
 namespace pc {
-namespace {
 
-constexpr std::array<std::string_view, 5> kHonoured{"logits_scaling", "embedding_multiplier",
-                                                    "residual_multiplier", "num_experts",
-                                                    "num_local_experts"};
-constexpr MixtureFields kFields{.d_expert = "intermediate_size",
-                                .d_shared = "shared_intermediate_size"};
-
-Status configure(JsonView config, ModelConfig* out) {
+Status configure_granite(JsonView config, ModelConfig* out) {
   PC_TRY(const bool bias, config.boolean_or("attention_bias", false));
   out->set_qkv_bias(bias);
   out->o_bias = bias;
@@ -27,19 +20,7 @@ Status configure(JsonView config, ModelConfig* out) {
   return ok();
 }
 
-Status configure_mixture(JsonView config, ModelConfig* out) {
-  PC_CHECK_OK(configure(config, out));
-  PC_TRY(out->mixture, read_mixture_config(config, kFields, out->n_layers));
-  out->mixture.normalised = true;
-  return ok();
-}
-
-Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
-  PC_TRY(const bool rotates, keys.metadata().boolean_or(keys.full("rope.scaling.finetuned"), true));
-  if (!rotates) {
-    return keys.error(Code::kUnsupported, "rope.scaling.finetuned",
-                      "says that the model has no positions, which is not computed for Granite");
-  }
+Status configure_granite_gguf(const GgufKeys& keys, ModelConfig* out) {
   out->rope_interleaved = true;
   PC_TRY(out->embedding_scale, keys.number_or("embedding_scale", 1));
   PC_TRY(out->residual_scale, keys.number_or("residual_scale", 1));
@@ -52,13 +33,7 @@ Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
   return ok();
 }
 
-Status configure_mixture_gguf(const GgufKeys& keys, ModelConfig* out) {
-  PC_CHECK_OK(configure_gguf(keys, out));
-  PC_TRY(out->mixture, read_gguf_mixture(keys, {.normalised = true}, out->n_layers, out->d_ffn));
-  return ok();
-}
-
-TensorNames mixture_names(const ModelConfig&) {
+TensorNames granite_mixture_names() {
   TensorNames names = kLlamaNames;
   names.router = "block_sparse_moe.router.layer";
   names.expert_prefix = "";
@@ -69,12 +44,38 @@ TensorNames mixture_names(const ModelConfig&) {
   return names;
 }
 
+namespace {
+
+Status configure_mixture(JsonView config, ModelConfig* out) {
+  PC_CHECK_OK(configure_granite(config, out));
+  PC_TRY(out->mixture, read_mixture_config(config, kGraniteMixture, out->n_layers));
+  out->mixture.normalised = true;
+  return ok();
+}
+
+Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
+  PC_TRY(const bool rotates, keys.metadata().boolean_or(keys.full("rope.scaling.finetuned"), true));
+  if (rotates) return configure_granite_gguf(keys, out);
+  return keys.error(Code::kUnsupported, "rope.scaling.finetuned",
+                    "says that the model has no positions, which is not computed for Granite");
+}
+
+Status configure_mixture_gguf(const GgufKeys& keys, ModelConfig* out) {
+  PC_CHECK_OK(configure_gguf(keys, out));
+  PC_TRY(out->mixture, read_gguf_mixture(keys, {.normalised = true}, out->n_layers, out->d_ffn));
+  return ok();
+}
+
+TensorNames mixture_names(const ModelConfig&) {
+  return granite_mixture_names();
+}
+
 }  // namespace
 
 extern const Family kGranite{.name = "granite",
                              .architecture = "GraniteForCausalLM",
-                             .fields = {.honoured = kHonoured},
-                             .configure = configure,
+                             .fields = {.honoured = kGraniteHonoured},
+                             .configure = configure_granite,
                              .names = llama_names,
                              .gguf_architecture = "granite",
                              .configure_gguf = configure_gguf,
@@ -83,7 +84,7 @@ extern const Family kGranite{.name = "granite",
 extern const Family kGraniteMoe{.name = "granitemoe",
                                 .architecture = "GraniteMoeForCausalLM",
                                 .other_architecture = "GraniteMoeSharedForCausalLM",
-                                .fields = {.honoured = kHonoured},
+                                .fields = {.honoured = kGraniteHonoured},
                                 .configure = configure_mixture,
                                 .names = mixture_names,
                                 .gguf_architecture = "granitemoe",
