@@ -183,6 +183,7 @@ void sweep(Random& random, const Model& model, std::size_t before, HeadStates* h
   }
   if (rows.empty()) return;
   const auto n = static_cast<std::uint32_t>(h.size() / model.d_model);
+  h.resize(h.size() + kGemmRowGranule * model.d_model);  // products read whole groups of rows
   std::vector<float> z(n * values, NAN);
   REQUIRE(heads->run(r, {h.data(), n}, rows, before, gemm, z.data()).ok());
   double off = 0, most = 1;
