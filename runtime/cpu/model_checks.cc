@@ -147,6 +147,8 @@ Status check_head_states(const pc_model_desc& d, const pc_recurrent& r) {
   if (r.d_v == 0 || r.n_key_heads == 0 || r.n_heads % r.n_key_heads != 0 ||
       r.n_channels != 2 * keys + values || r.norm_dims == 0 || values % r.norm_dims != 0)
     return refuse("the heads of a recurrent layer do not fit each other");
+  if (!corrects && !(r.step_least >= 0 && r.step_least <= r.step_most))
+    return refuse("the steps of a recurrent layer have no range");
   const auto width = static_cast<std::uint32_t>(values);
   if (!is_matrix(r.in, r.n_channels, d.d_model) || !is_matrix(r.gate, width, d.d_model) ||
       !is_matrix(r.decay, r.n_heads, d.d_model) || !is_vector(r.a, r.n_heads) ||

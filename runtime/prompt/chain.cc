@@ -273,7 +273,7 @@ void Chain::rewind(Position position) {
     PC_EXPECT(!last.attached && last.positions.empty());
     last.tokens.resize(static_cast<std::size_t>(position - last.position));
     last.n_computed = std::min(last.n_computed, static_cast<std::uint32_t>(last.tokens.size()));
-    last.stored = last.ends_turn = false;
+    last.stored = last.recurrent = last.ends_turn = false;
   }
   last.ends = last.attached || last.ends_turn;
   context_.reset();

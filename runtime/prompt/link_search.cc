@@ -73,7 +73,7 @@ class LinkSearch {
     auto end = missing;
     while (end != links.begin() && !(end - 1)->recurrent) --end;
     for (auto link = end; link != links.end(); ++link) {
-      link->attached = link->recurrent = false;
+      link->attached = link->recurrent = link->stored = false;  // computed, and kept with states
       found_.lookups[static_cast<std::size_t>(link - links.begin())] = {};
     }
   }

@@ -43,6 +43,8 @@ void RecurrentStates::end_step(std::uint32_t first, std::uint32_t n_tokens) {
   if (n_numbers_ == 0) return;
   const std::uint32_t last = places_.back().n_tokens;
   for (Place& place : places_) place.begins_many |= place.n_tokens == first && n_tokens > 1;
+  limit(&Place::kept);
+  limit(&Place::begins_many);
   const auto goes = [&](const Place& place) {
     const bool stays = place.attached || place.n_tokens == first || place.n_tokens == last;
     return !stays && !place.kept && !place.begins_many;
@@ -51,17 +53,13 @@ void RecurrentStates::end_step(std::uint32_t first, std::uint32_t n_tokens) {
   const auto gone = std::ranges::find_if(places_, goes);
   if (gone != places_.end()) next_ = gone->block;
   std::erase_if(places_, goes);
-  thin(&Place::kept);
-  thin(&Place::begins_many);
 }
 
-// Of places that stay for this reason the oldest one goes where they are too many.
-void RecurrentStates::thin(bool Place::*kind) {
-  if (std::ranges::count(places_, true, kind) <= static_cast<std::ptrdiff_t>(most_places_)) return;
-  const auto oldest = std::ranges::find(places_, true, kind);
-  (*oldest).*kind = false;
-  const bool stays = oldest->attached || oldest->kept || oldest->begins_many;
-  if (!stays && oldest + 1 != places_.end()) places_.erase(oldest);
+// The latest most_places_ stay for this reason.
+void RecurrentStates::limit(bool Place::*reason) {
+  std::size_t n = 0;
+  for (auto place = places_.rbegin(); place != places_.rend(); ++place)
+    if ((*place).*reason && ++n > most_places_) (*place).*reason = false;
 }
 
 const RecurrentStates::Place* RecurrentStates::find(std::uint32_t n_tokens,

@@ -69,7 +69,7 @@ class RecurrentStates {
     bool attached, kept, begins_many;  // the last: a step of several tokens began here
   };
   const Place* find(std::uint32_t n_tokens, std::uint32_t n_attached) const;
-  void thin(bool Place::*kind);
+  void limit(bool Place::*reason);
 
   std::size_t n_numbers_, most_places_;
   std::vector<Place>

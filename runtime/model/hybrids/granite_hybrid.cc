@@ -2,11 +2,10 @@
 // others; networks alone, or mixtures beside them.
 #include "runtime/model/families/family.h"
 #include "runtime/model/hybrids/granite.h"
+#include "runtime/model/hybrids/hybrid.h"
 
 namespace pc {
 namespace {
-
-constexpr std::uint32_t kMost = 1 << 16, kMostTaps = 64;
 
 void set_common(RecurrentConfig r, ModelConfig* out) {
   r.kind = PC_RECURRENCE_MAMBA2;
@@ -15,39 +14,15 @@ void set_common(RecurrentConfig r, ModelConfig* out) {
   out->recurrent = std::move(r);
 }
 
-bool fit(const RecurrentConfig& r) {
-  constexpr std::uint64_t kMostNumbers = 1 << 28;
-  return r.n_heads % r.n_key_heads == 0 && std::uint64_t{r.n_heads} * r.d_v <= kMostNumbers &&
-         std::uint64_t{r.n_key_heads} * r.d_k <= kMostNumbers;
-}
-
-Result<std::uint32_t> read_number(JsonView config, std::string_view key, std::int64_t absent,
-                                  std::int64_t most) {
-  PC_TRY(const std::int64_t n, config.integer_or(key, absent));
-  if (n >= 1 && n <= most) return static_cast<std::uint32_t>(n);
-  return config.error(Code::kUnsupported, std::string(key) + " is " + std::to_string(n));
-}
-
-// "mamba" and "attention", as transformers 5 writes them or as it did before.
 Result<std::vector<bool>> read_layers(JsonView config, std::uint32_t n_layers) {
-  std::vector<bool> layers;
   auto types = config.find("layer_types");
   if (!types) types = config.find("layers_block_type");
-  if (!types || !types->is_array() || types->size() != n_layers)
-    return config.error(Code::kCorrupt,
-                        "layer_types is not a list of " + std::to_string(n_layers) + " layers");
-  for (std::size_t i = 0; i < n_layers; ++i) {
-    PC_TRY(const std::string_view type, types->at(i).string());
-    const bool recurs = type == "mamba" || type == "linear_attention";
-    if (!recurs && type != "attention" && type != "full_attention")
-      return types->at(i).error(
-          Code::kUnsupported, "is \"" + std::string(type) + "\"; mamba and attention are computed");
-    layers.push_back(recurs);
-  }
-  return layers;
+  if (!types) return config.error(Code::kCorrupt, "layer_types is missing");
+  return read_layer_kinds(*types, {"mamba", "attention", "linear_attention", "full_attention"},
+                          n_layers);
 }
 
-// Steps that are cut: neither of the published models has such.
+// Steps that are cut: none of the published models has such.
 Status check_steps(JsonView config) {
   const auto limits = config.find("time_step_limit");
   if (!limits || !limits->is_array()) return ok();
@@ -63,20 +38,21 @@ Status check_steps(JsonView config) {
 Status configure(JsonView config, ModelConfig* out) {
   PC_CHECK_OK(configure_granite(config, out));
   PC_CHECK_OK(check_steps(config));
+  PC_CHECK_OK(check_silu(config, *out));
   PC_TRY(const bool bias, config.boolean_or("mamba_proj_bias", false));
   if (bias)
     return config.error(Code::kUnsupported,
                         "mamba_proj_bias gives projections biases, which are not computed");
   RecurrentConfig r{.a_is_log = true};
   PC_TRY(r.conv_bias, config.boolean_or("mamba_conv_bias", true));
-  PC_TRY(r.n_taps, read_number(config, "mamba_d_conv", 4, kMostTaps));
-  PC_TRY(r.n_heads, read_number(config, "mamba_n_heads", 128, kMost));
-  PC_TRY(r.n_key_heads, read_number(config, "mamba_n_groups", 1, kMost));
-  PC_TRY(r.d_k, read_number(config, "mamba_d_state", 256, kMost));
-  PC_TRY(const std::uint32_t expand, read_number(config, "mamba_expand", 2, 256));
+  PC_TRY(r.n_taps, read_count(config, "mamba_d_conv", 4, kMostConvolutionTaps));
+  PC_TRY(r.n_heads, read_count(config, "mamba_n_heads", 128, kMostStateHeads));
+  PC_TRY(r.n_key_heads, read_count(config, "mamba_n_groups", 1, kMostStateHeads));
+  PC_TRY(r.d_k, read_count(config, "mamba_d_state", 256, kMostStateHeads));
+  PC_TRY(const std::uint32_t expand, read_count(config, "mamba_expand", 2, 256));
   const std::uint64_t values = std::uint64_t{expand} * out->d_model;
   r.d_v = static_cast<std::uint32_t>(values / r.n_heads);
-  if (values % r.n_heads != 0 || r.d_v == 0 || !fit(r))
+  if (values % r.n_heads != 0 || r.d_v == 0 || !heads_fit(r))
     return config.error(Code::kUnsupported, "mamba_n_heads do not share the layer evenly");
   PC_TRY(r.layers, read_layers(config, out->n_layers));
   set_common(std::move(r), out);
@@ -87,7 +63,7 @@ Status configure(JsonView config, ModelConfig* out) {
   }
   PC_TRY(const std::int64_t n_experts, config.integer_or("num_local_experts", 8));
   if (n_experts == 0) {
-    PC_TRY(out->d_ffn, read_number(config, "shared_intermediate_size", 1024, 1 << 24));
+    PC_TRY(out->d_ffn, read_count(config, "shared_intermediate_size", 1024, 1 << 24));
     return ok();
   }
   PC_TRY(out->mixture, read_mixture_config(config, kGraniteMixture, out->n_layers));
@@ -117,13 +93,13 @@ Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
   RecurrentConfig r;
   r.layers = std::move(out->recurrent.layers);
   if (r.layers.empty()) r.layers.assign(out->n_layers, false);
-  PC_TRY(r.n_taps, keys.extent("ssm.conv_kernel", kMostTaps));
-  PC_TRY(r.n_heads, keys.extent("ssm.time_step_rank", kMost));
-  PC_TRY(r.n_key_heads, keys.extent("ssm.group_count", kMost));
-  PC_TRY(r.d_k, keys.extent("ssm.state_size", kMost));
+  PC_TRY(r.n_taps, keys.extent("ssm.conv_kernel", kMostConvolutionTaps));
+  PC_TRY(r.n_heads, keys.extent("ssm.time_step_rank", kMostStateHeads));
+  PC_TRY(r.n_key_heads, keys.extent("ssm.group_count", kMostStateHeads));
+  PC_TRY(r.d_k, keys.extent("ssm.state_size", kMostStateHeads));
   PC_TRY(const std::uint32_t values, keys.extent("ssm.inner_size", 1 << 24));
   r.d_v = values / r.n_heads;
-  if (values % r.n_heads != 0 || r.d_v == 0 || !fit(r))
+  if (values % r.n_heads != 0 || r.d_v == 0 || !heads_fit(r))
     return keys.error(Code::kUnsupported, "ssm.time_step_rank",
                       "heads do not share ssm.inner_size evenly");
   for (std::uint32_t i = 0; i < out->n_layers && !r.conv_bias; ++i)

@@ -1,6 +1,7 @@
 // LFM2 (Liquid AI): gated short convolutions in most layers, attention in the others, with norms of
 // each head's query and key.
 #include "runtime/model/families/family.h"
+#include "runtime/model/hybrids/hybrid.h"
 
 namespace pc {
 namespace {
@@ -20,20 +21,8 @@ void convolve(std::vector<bool> layers, std::uint32_t n_taps, ModelConfig* out) 
 // "layer_types", or the numbers of the layers that attend; all do where neither is said.
 Result<std::vector<bool>> read_convolutions(JsonView config, std::uint32_t n_layers) {
   std::vector<bool> layers(n_layers, false);
-  if (const auto types = config.find("layer_types")) {
-    if (!types->is_array() || types->size() != n_layers)
-      return types->error(Code::kCorrupt,
-                          "is not a list of " + std::to_string(n_layers) + " layers");
-    for (std::size_t i = 0; i < n_layers; ++i) {
-      PC_TRY(const std::string_view type, types->at(i).string());
-      if (type != "conv" && type != "full_attention")
-        return types->at(i).error(
-            Code::kUnsupported,
-            "is \"" + std::string(type) + "\"; conv and full_attention are computed");
-      layers[i] = type == "conv";
-    }
-    return layers;
-  }
+  if (const auto types = config.find("layer_types"))
+    return read_layer_kinds(*types, {"conv", "full_attention"}, n_layers);
   const auto attending = config.find("full_attn_idxs");
   if (!attending) return layers;
   if (!attending->is_array()) return attending->error(Code::kCorrupt, "is not a list of layers");

@@ -3,11 +3,12 @@
 #include <array>
 
 #include "runtime/model/families/family.h"
+#include "runtime/model/hybrids/hybrid.h"
 
 namespace pc {
 namespace {
 
-constexpr std::uint32_t kFullEvery = 4, kMostHeads = 1 << 16, kMostTaps = 64;
+constexpr std::uint32_t kFullEvery = 4;
 constexpr double kRotaryShare = 0.25;
 constexpr std::array<std::string_view, 2> kHonoured{"num_experts", "num_local_experts"};
 
@@ -20,41 +21,13 @@ void set_common(RecurrentConfig recurrent, ModelConfig* out) {
   out->q_gated = true;
 }
 
-// Heads of values share those of keys evenly; numbers of all stay far within 32 bits.
-bool fit(const RecurrentConfig& r) {
-  constexpr std::uint64_t kMostNumbers = 1 << 28;
-  return r.n_heads % r.n_key_heads == 0 && std::uint64_t{r.n_heads} * r.d_v <= kMostNumbers &&
-         std::uint64_t{r.n_key_heads} * r.d_k <= kMostNumbers;
-}
-
 // "layer_types", or all but every so-manieth.
 Result<std::vector<bool>> read_linear_layers(JsonView config, std::uint32_t n_layers) {
-  std::vector<bool> layers;
-  if (const auto types = config.find("layer_types")) {
-    if (!types->is_array() || types->size() != n_layers)
-      return types->error(Code::kCorrupt,
-                          "is not a list of " + std::to_string(n_layers) + " layers");
-    for (std::size_t i = 0; i < n_layers; ++i) {
-      PC_TRY(const std::string_view type, types->at(i).string());
-      if (type != "linear_attention" && type != "full_attention")
-        return types->at(i).error(
-            Code::kUnsupported,
-            "is \"" + std::string(type) + "\"; linear_attention and full_attention are computed");
-      layers.push_back(type == "linear_attention");
-    }
-    return layers;
-  }
-  PC_TRY(const std::int64_t every, config.integer_or("full_attention_interval", kFullEvery));
-  if (every < 1 || every > n_layers)
-    return config.error(Code::kUnsupported, "full_attention_interval is " + std::to_string(every));
-  return sliding_but_every(n_layers, static_cast<std::uint32_t>(every));
-}
-
-Result<std::uint32_t> read_number(JsonView config, std::string_view key, std::int64_t absent,
-                                  std::int64_t most) {
-  PC_TRY(const std::int64_t n, config.integer_or(key, absent));
-  if (n >= 1 && n <= most) return static_cast<std::uint32_t>(n);
-  return config.error(Code::kUnsupported, std::string(key) + " is " + std::to_string(n));
+  if (const auto types = config.find("layer_types"))
+    return read_layer_kinds(*types, {"linear_attention", "full_attention"}, n_layers);
+  PC_TRY(const std::uint32_t every,
+         read_count(config, "full_attention_interval", kFullEvery, n_layers));
+  return sliding_but_every(n_layers, every);
 }
 
 Status configure(JsonView config, ModelConfig* out) {
@@ -62,13 +35,18 @@ Status configure(JsonView config, ModelConfig* out) {
   if (bias)
     return config.error(Code::kUnsupported,
                         "attention_bias gives queries with gates biases, which are not computed");
+  PC_TRY(const bool gated, config.boolean_or("attn_output_gate", true));
+  if (!gated)
+    return config.error(Code::kUnsupported,
+                        "attn_output_gate is false: attention without gates is not computed");
+  PC_CHECK_OK(check_silu(config, *out));
   RecurrentConfig r{.a_is_log = true};
-  PC_TRY(r.n_taps, read_number(config, "linear_conv_kernel_dim", 4, kMostTaps));
-  PC_TRY(r.n_heads, read_number(config, "linear_num_value_heads", 32, kMostHeads));
-  PC_TRY(r.n_key_heads, read_number(config, "linear_num_key_heads", 16, kMostHeads));
-  PC_TRY(r.d_k, read_number(config, "linear_key_head_dim", 128, kMostHeads));
-  PC_TRY(r.d_v, read_number(config, "linear_value_head_dim", 128, kMostHeads));
-  if (!fit(r))
+  PC_TRY(r.n_taps, read_count(config, "linear_conv_kernel_dim", 4, kMostConvolutionTaps));
+  PC_TRY(r.n_heads, read_count(config, "linear_num_value_heads", 32, kMostStateHeads));
+  PC_TRY(r.n_key_heads, read_count(config, "linear_num_key_heads", 16, kMostStateHeads));
+  PC_TRY(r.d_k, read_count(config, "linear_key_head_dim", 128, kMostStateHeads));
+  PC_TRY(r.d_v, read_count(config, "linear_value_head_dim", 128, kMostStateHeads));
+  if (!heads_fit(r))
     return config.error(Code::kUnsupported,
                         "linear_num_value_heads do not share linear_num_key_heads evenly");
   PC_TRY(r.layers, read_linear_layers(config, out->n_layers));
@@ -128,15 +106,15 @@ TensorNames media_names(const ModelConfig& config) {
 
 Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
   RecurrentConfig r;
-  PC_TRY(r.n_taps, keys.extent("ssm.conv_kernel", kMostTaps));
-  PC_TRY(r.n_heads, keys.extent("ssm.time_step_rank", kMostHeads));
-  PC_TRY(r.n_key_heads, keys.extent("ssm.group_count", kMostHeads));
-  PC_TRY(r.d_k, keys.extent("ssm.state_size", kMostHeads));
-  PC_TRY(const std::uint32_t values, keys.extent("ssm.inner_size", kMostHeads));
+  PC_TRY(r.n_taps, keys.extent("ssm.conv_kernel", kMostConvolutionTaps));
+  PC_TRY(r.n_heads, keys.extent("ssm.time_step_rank", kMostStateHeads));
+  PC_TRY(r.n_key_heads, keys.extent("ssm.group_count", kMostStateHeads));
+  PC_TRY(r.d_k, keys.extent("ssm.state_size", kMostStateHeads));
+  PC_TRY(const std::uint32_t values, keys.extent("ssm.inner_size", kMostStateHeads));
   r.d_v = values / r.n_heads;
   if (values % r.n_heads != 0)
     return keys.error(Code::kCorrupt, "ssm.inner_size", "is not a number of each head's");
-  if (!fit(r))
+  if (!heads_fit(r))
     return keys.error(Code::kUnsupported, "ssm.time_step_rank",
                       "heads do not share those of ssm.group_count evenly");
   PC_TRY(r.layers, read_gguf_recurrent_layers(keys, out->n_layers, kFullEvery));

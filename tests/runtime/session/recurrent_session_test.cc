@@ -100,6 +100,21 @@ TEST_CASE("a conversation is found again up to where its states were kept, exact
   }
 }
 
+TEST_CASE("where a link was kept without states, whoever computes it again keeps them") {
+  const Rig rig;
+  const std::string begin = R"(<prompt schema="s"><m/>)" + repeated("bca abc cab ", 60);
+  const auto whole = rig.open(begin + repeated("cc ab bb ", 50) + "</prompt>");
+  static_cast<void>(say(*whole));
+  CHECK(must(whole->keep()) > 0);
+  const auto shorter = rig.open(begin + "</prompt>");  // up to a link amid the other
+  static_cast<void>(say(*shorter));
+  CHECK(shorter->stats().cached_tokens == 0);
+  CHECK(must(shorter->keep()) > 0);
+  const auto again = rig.open(begin + "ab</prompt>");
+  CHECK(say(*again) == say_anew(rig, begin + "ab</prompt>"));
+  CHECK(again->stats().cached_tokens >= Chain::kMaxTokens);
+}
+
 TEST_CASE("an answer that was kept is gone on with by another session") {
   const Rig rig;
   const auto first =

@@ -264,6 +264,9 @@ TEST_CASE("of gated delta rules the layers, the heads and the share that turns a
           "evenly");
   refused(config_of("Qwen3_5ForCausalLM", R"("attention_bias":true)"), Code::kUnsupported,
           "attention_bias");
+  refused(config_of("Qwen3_5ForCausalLM", R"("attn_output_gate":false)"), Code::kUnsupported,
+          "attn_output_gate");
+  refused(config_of("Qwen3_5ForCausalLM", R"("hidden_act":"gelu")"), Code::kUnsupported, "silu");
   refused(config_of("Qwen3_5ForCausalLM", R"("layer_types":["full_attention"])"), Code::kCorrupt,
           "4 layers");
   refused(config_of("Qwen3_5ForCausalLM", R"("full_attention_interval":9)"), Code::kUnsupported,
