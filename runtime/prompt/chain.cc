@@ -230,9 +230,11 @@ pc_run Chain::last_run() const {
 std::vector<bool> Chain::recurrent_places() const {
   std::vector<bool> places(links_.size());
   if (!has_recurrent()) return places;
-  std::size_t last_turn = links_.size(), last_kept = links_.size();
+  // The last token of a prompt is always computed, so whoever asks the same once more goes on from
+  // a link before the one that ends there.
+  std::size_t last_turn = links_.size(), last_before_end = links_.size();
   for (std::size_t i = 0; i < links_.size(); ++i) {
-    if (links_[i].is_kept()) last_kept = i;
+    if (links_[i].is_kept() && i + 1 < links_.size()) last_before_end = i;
     if (links_[i].is_kept() && links_[i].ends_turn) last_turn = i;
   }
   std::uint64_t n_since = 0;  // tokens behind a place
@@ -240,7 +242,8 @@ std::vector<bool> Chain::recurrent_places() const {
     const Link& link = links_[i];
     n_since += link.tokens.size();
     const bool far = n_since >= (link.ends_turn ? kTokensToTurn : kTokensToState);
-    places[i] = link.is_kept() && (i == last_turn || i == last_kept || far);
+    const bool is_end = i + 1 == links_.size();
+    places[i] = link.is_kept() && (i == last_turn || i == last_before_end || is_end || far);
     if (link.attached || link.stored ? link.recurrent : places[i]) n_since = 0;
   }
   return places;

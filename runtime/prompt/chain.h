@@ -136,7 +136,8 @@ class Chain {
   pc_run last_run() const;
 
   // [links] behind which the states of recurrent layers are to be kept, where there are such
-  // layers: the last turn, the last link, and now and then (docs/HYBRID.md says what that costs).
+  // layers: the last turn, the last link, the last before it, and now and then (docs/HYBRID.md says
+  // what that costs).
   std::vector<bool> recurrent_places() const;
   void computed();
 

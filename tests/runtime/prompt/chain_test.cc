@@ -234,6 +234,10 @@ TEST_CASE("states of recurrent layers are kept behind turns and now and then") {
   const std::vector<bool> places = long_text.recurrent_places();
   for (std::size_t i = 0; i + 2 < places.size(); ++i) CHECK(places[i] == (i % 4 == 3));
   CHECK(places[places.size() - 2]);
+  // A text that ends where a link does has a place before its end, too.
+  Chain whole(base);
+  whole.append(Tokens(4 * Chain::kMaxTokens, 7), 0);
+  CHECK(whole.recurrent_places() == std::vector<bool>{false, false, true, true});
   // A link that is found with states is a place, one that is found without is none.
   long_text.links()[0].attached = long_text.links()[0].recurrent = true;
   CHECK(long_text.recurrent_places()[4]);
