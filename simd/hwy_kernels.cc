@@ -113,9 +113,9 @@ constexpr auto attend_best = attend;
 constexpr auto quantise = quantise_scalar;
 #endif
 
-constexpr Kernels kTable = {isa_name(), matmul,   attend_best, rms_norm, rotate,
-                            layer_norm, activate, add,         recur,    convolve,
-                            to_f32,     to_bf16,  all_finite,  quantise, nullptr};
+constexpr Kernels kTable = {isa_name(), matmul,     attend_best, rms_norm,  rotate,   layer_norm,
+                            activate,   add,        recur,       map_state, convolve, to_f32,
+                            to_bf16,    all_finite, quantise,    nullptr};
 
 #if HWY_TARGET == HWY_AVX3
 void attend_vnni(const AttendArgs& a) {

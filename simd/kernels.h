@@ -23,6 +23,7 @@
 //   add                 u of the product, u of the sum
 //   recur               1e-5 of the largest magnitudes of its sums, over any number of tokens where
 //                       decays and corrections do not make it grow
+//   map_state           (d_k + 1) u of the sum of magnitudes
 //   convolve            (n_taps + 1) u of the sum of magnitudes
 //   to_f32, to_bf16     exact; to nearest even
 //   quantise            half a step: simd/quantised_rows.h
@@ -192,6 +193,11 @@ constexpr std::size_t state_numbers(std::size_t d_k, std::size_t d_v) {
   return (d_v + kStateColumns - 1) / kStateColumns * kStateColumns * d_k;
 }
 
+// Where the number S[row][column] of a state stands.
+constexpr std::size_t state_number(std::size_t d_k, std::size_t row, std::size_t column) {
+  return (column / kStateColumns * d_k + row) * kStateColumns + column % kStateColumns;
+}
+
 // The state S [d_k, d_v] of one head, by tokens in order:
 //   S = decay_t S;  w = write_t (v_t - S^T k_t), or write_t v_t;  S += k_t w^T;  y_t = S^T q_t
 // The gated delta rule where it corrects (arXiv 2412.06464), else Mamba-2's (arXiv 2405.21060).
@@ -244,6 +250,10 @@ struct Kernels {
   void (*add)(const float* x, float scale, std::size_t n, float* y);
 
   void (*recur)(const RecurArgs& args);
+  // after = map^T before + add, of states [d_k, d_v] as RecurArgs has them. map: [d_k, d_k]; add:
+  // a state, or null: zeros; after may be before.
+  void (*map_state)(const float* map, const float* add, std::size_t d_k, std::size_t d_v,
+                    const float* before, float* after);
   // y[c] = bias[c] + sum_j weights[j * n + c] * inputs[j][c]; bias may be null. [n]
   void (*convolve)(const float* const* inputs, const float* weights, const float* bias,
                    std::size_t n_taps, std::size_t n, float* y);

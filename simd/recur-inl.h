@@ -205,6 +205,36 @@ void recur(const RecurArgs& a) {
   }
 }
 
+// Rows [first, first + kRows) of a tile: each number of the tile is loaded once for all of them.
+template <std::size_t kRows>
+HWY_INLINE void map_rows(const float* map, std::size_t first, std::size_t d_k, const float* tile,
+                         const float* add, float* made) {
+  VF sums[kRows];
+  read_columns<kRows>(tile, d_k, map + first, d_k, sums);
+  for (std::size_t i = 0; i < kRows; ++i) {
+    const std::size_t row = (first + i) * kStateColumns;
+    hn::StoreU(add ? hn::Add(sums[i], load_f32(add + row)) : sums[i], kF, made + row);
+  }
+}
+
+void map_state(const float* map, const float* add, std::size_t d_k, std::size_t d_v,
+               const float* before, float* after) {
+  constexpr std::size_t kRows = 8;
+  const std::size_t tile_numbers = d_k * kStateColumns;
+  for (std::size_t at = 0, end = state_numbers(d_k, d_v); at < end; at += tile_numbers) {
+    alignas(64) float made[kMaxStateKeyDim * kStateColumns];  // `after` may be `before`
+    for (std::size_t part = 0; part < kStateColumns; part += kN) {
+      const float* const tile = before + at + part;
+      const float* const more = add ? add + at + part : nullptr;
+      std::size_t row = 0;
+      for (; row + kRows <= d_k; row += kRows)
+        map_rows<kRows>(map, row, d_k, tile, more, made + part);
+      for (; row < d_k; ++row) map_rows<1>(map, row, d_k, tile, more, made + part);
+    }
+    __builtin_memcpy(after + at, made, tile_numbers * sizeof(float));
+  }
+}
+
 void convolve(const float* const* inputs, const float* weights, const float* bias,
               std::size_t n_taps, std::size_t n, float* y) {
   std::size_t c = 0;

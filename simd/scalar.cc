@@ -2,6 +2,7 @@
 // are taken in double, so that a disagreement is the other side's rounding.
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -223,6 +224,23 @@ void recur(const RecurArgs& a) {
   }
 }
 
+void map_state(const float* map, const float* add, std::size_t d_k, std::size_t d_v,
+               const float* before, float* after) {
+  std::array<double, kMaxStateKeyDim> made;
+  for (std::size_t at = 0, end = state_numbers(d_k, d_v); at < end; at += d_k * kStateColumns) {
+    for (std::size_t c = 0; c < kStateColumns; ++c) {
+      const std::size_t column = at + c;
+      for (std::size_t i = 0; i < d_k; ++i) {
+        made[i] = add ? add[column + i * kStateColumns] : 0.0f;
+        for (std::size_t j = 0; j < d_k; ++j)
+          made[i] += static_cast<double>(map[j * d_k + i]) * before[column + j * kStateColumns];
+      }
+      for (std::size_t i = 0; i < d_k; ++i)
+        after[column + i * kStateColumns] = static_cast<float>(made[i]);
+    }
+  }
+}
+
 void convolve(const float* const* inputs, const float* weights, const float* bias,
               std::size_t n_taps, std::size_t n, float* y) {
   for (std::size_t c = 0; c < n; ++c) {
@@ -250,9 +268,9 @@ bool all_finite(const void* src, Type type, std::size_t n) {
 
 }  // namespace
 
-const Kernels kScalarKernels = {
-    "scalar",   matmul,   attend,     rms_norm,        rotate,
-    layer_norm, activate, add,        recur,           convolve,
-    to_f32,     to_bf16,  all_finite, quantise_scalar, matmul_packed_scalar};
+const Kernels kScalarKernels = {"scalar", matmul,     attend,          rms_norm,
+                                rotate,   layer_norm, activate,        add,
+                                recur,    map_state,  convolve,        to_f32,
+                                to_bf16,  all_finite, quantise_scalar, matmul_packed_scalar};
 
 }  // namespace pc::simd

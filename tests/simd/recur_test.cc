@@ -168,6 +168,41 @@ TEST_CASE("columns that are missing at the end of a state stay zeros") {
   }
 }
 
+TEST_CASE("a map of states is a matrix product, in place as well") {
+  Random random(61);
+  for (const Kernels* kernels : supported_kernels()) {
+    for (const auto& [d_k, d_v] : {std::pair<std::size_t, std::size_t>{1, 1},
+                                   {7, 20},
+                                   {16, 16},
+                                   {128, 40},
+                                   {kMaxStateKeyDim, 17}}) {
+      const std::size_t n = state_numbers(d_k, d_v);
+      std::vector<float> map(d_k * d_k), add(n), before(n), after(n);
+      for (std::vector<float>* all : {&map, &add, &before})
+        for (float& one : *all) one = static_cast<float>(random.symmetric());
+      for (const float* more :
+           {static_cast<const float*>(nullptr), static_cast<const float*>(add.data())}) {
+        kernels->map_state(map.data(), more, d_k, d_v, before.data(), after.data());
+        for (std::size_t at = 0; at < n; ++at) {
+          const std::size_t first = at / (d_k * kStateColumns) * d_k * kStateColumns +
+                                    at % kStateColumns,
+                            i = at / kStateColumns % d_k;
+          double want = more ? more[at] : 0.0, magnitude = std::fabs(want);
+          for (std::size_t j = 0; j < d_k; ++j) {
+            const double part = double{map[j * d_k + i]} * before[first + j * kStateColumns];
+            want += part;
+            magnitude += std::fabs(part);
+          }
+          REQUIRE(std::fabs(after[at] - want) <= (d_k + 1) * 0x1p-24 * magnitude);
+        }
+        std::vector<float> in_place = before;
+        kernels->map_state(map.data(), more, d_k, d_v, in_place.data(), in_place.data());
+        REQUIRE(in_place == after);
+      }
+    }
+  }
+}
+
 TEST_CASE("a convolution adds up what its taps say") {
   Random random(60);
   for (const Kernels* kernels : supported_kernels()) {
