@@ -83,7 +83,7 @@ class Side {
     while (tokens_.size() < at + n)
       tokens_.push_back(static_cast<TokenId>(tokens_.size() * 7919 % logits_.size()));
     const auto position = static_cast<Position>(at);
-    return {tokens_.data() + at, n, position, position, 1, nullptr, nullptr, 0};
+    return {tokens_.data() + at, n, position, position, 1, nullptr, nullptr, 0, nullptr};
   }
   void compute(BackendTimeline& timeline, std::uint32_t at, std::uint32_t n) {
     const pc_run run = run_of(at, n);

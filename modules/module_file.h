@@ -70,8 +70,8 @@ class ModuleFile {
   // Precondition: run < runs().size().
   KvSegment segment(std::uint32_t run, std::int32_t position) const;
 
-  // [n_recurrent] states of recurrent layers behind the last token, on a cache line; {}: it has
-  // none.
+  // [n_recurrent] of recurrent layers, on a cache line: of a link the states behind its last token,
+  // of a module the maps of its runs, one behind the other (runtime/backend/state_map.h). {}: none.
   std::span<const float> recurrent() const;
 
   // Is this the module that `identity` means? Compares every cause, and the

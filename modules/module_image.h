@@ -49,7 +49,7 @@ class ModuleImage {
   // The planes of kept run `run`. Precondition: run < n_runs().
   KvPlanes planes(std::uint32_t run);
 
-  // [ModuleIdentity::n_recurrent] the states of recurrent layers, behind the last token.
+  // [ModuleIdentity::n_recurrent] of recurrent layers, as ModuleFile::recurrent() has them.
   std::span<float> recurrent();
 
   // Clears the rows past each run's end, sums the payload, seals the header.

@@ -35,6 +35,10 @@ inline constexpr std::uint32_t kMaxModuleTokens = 1u << 24;
 // 1 to 31 of a-z, 0-9, '.', '_' and '-'.
 bool is_backend_name(std::string_view name);
 
+// ModuleIdentity::attend of a link of a chain, whose numbers of recurrent layers are the states
+// behind its last token; a module's are maps.
+inline constexpr std::uint32_t kLinkAttend = 32;
+
 // SHA-256 of the causes; in hexadecimal, the name of the file.
 struct ModuleKey {
   Digest digest{};
@@ -67,7 +71,7 @@ struct ModuleIdentity {
   // Zeros for every other module, whose pass is its runs alone.
   Digest context{};
   // Of layers that carry a state of all tokens before: so many numbers stand behind keys and
-  // values, as they are behind the last token. 0: none.
+  // values. 0: none.
   std::uint32_t n_recurrent = 0;
   // Positions strictly increase; the first kept run is at 0, or where the link stands.
   std::vector<IdentityRun> runs;

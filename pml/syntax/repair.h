@@ -30,6 +30,12 @@ struct Repair {
   double share = 0.0;          // kAttended, kSelected: 0 to 1
 
   bool operator==(const Repair&) const = default;
+
+  // Some of a module's tokens, and not others?
+  bool is_partial() const {
+    return kind != Kind::kNone && kind != Kind::kAuto &&
+           !(kind == Kind::kLeading && n_tokens == kAllTokens);
+  }
 };
 
 // "none", "all", "leading:16", "attended:15%", "selected:15%" or "auto". kInvalidArgument.

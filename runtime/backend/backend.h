@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-#define PC_BACKEND_ABI 17u
+#define PC_BACKEND_ABI 18u
 
 /* The numbers of pc::Precision. */
 typedef enum pc_backend_precision {
@@ -46,9 +46,11 @@ typedef struct pc_kv_segment {
   uint32_t n_tokens;
   int32_t position;
   int32_t key_position;
-  /* NULL, or the states of recurrent layers behind the last token, layer after layer: what they are
-   * in every timeline that this token is attached to, behind it. */
+  /* NULL, or numbers of recurrent layers: the map of the tokens (runtime/backend/state_map.h), or
+   * where maps_states is 0 the states behind the last token, layer after layer, what they are in
+   * every timeline that this token is attached to, behind it. */
   const float* recurrent;
+  uint32_t maps_states;
 } pc_kv_segment;
 
 /* KvPlanes of modules/kv.h, but for the room, which is that of the run. */
@@ -57,6 +59,13 @@ typedef struct pc_kv_planes {
   uint32_t plane_blocks;
   uint32_t first_block;
 } pc_kv_planes;
+
+/* Where the map goes that n_tokens tokens make of recurrent layers' states, as
+ * runtime/backend/state_map.h has it: written when the last of them is computed. */
+typedef struct pc_state_map {
+  float* numbers;
+  uint32_t n_tokens;
+} pc_state_map;
 
 /* Fresh tokens, contiguous in position. Their keys are rotated from
  * key_position on. A run continues the timeline's last one where its
@@ -75,8 +84,10 @@ typedef struct pc_run {
   uint32_t extend;
   const pc_kv_planes* planes;
   const int32_t* positions;
-  uint32_t keeps_recurrent; /* 1: timeline_recurrent may be asked for the place behind its last
-                               token, as long as not many such places came behind it */
+  uint32_t keeps_recurrent;      /* 1: timeline_recurrent may be asked for the place behind its last
+                                    token, as long as not many such places came behind it */
+  const pc_state_map* state_map; /* NULL, or of what the run is a piece: pieces come in order, with
+                                    no other token between them, the first without `extend` */
 } pc_run;
 
 /* Tokens of a resident's segment, as a timeline has them. */
@@ -217,7 +228,9 @@ typedef struct pc_backend_v1 {
                            pc_backend_error* error);
   void (*timeline_close)(pc_backend_timeline* timeline);
 
-  /* Makes tokens of a resident's segment visible to all later ones. */
+  /* Makes tokens of a resident's segment visible to all later ones. Where layers carry states, rows
+   * come behind what is attached in front of them, in order of position: PC_UNSUPPORTED in front of
+   * a token that is computed already. */
   int32_t (*timeline_attach)(pc_backend_timeline* timeline, const pc_backend_resident* resident,
                              const pc_attachment* attachment, pc_backend_error* error);
 
@@ -241,8 +254,9 @@ typedef struct pc_backend_v1 {
                            const pc_kv_planes* planes, pc_backend_error* error);
 
   /* The states of recurrent layers behind the first n_tokens that it computed itself and all that
-   * is attached, layer after layer. numbers: out, NULL where they are not kept of that place, or
-   * there are no such layers; valid until the timeline steps, rewinds, attaches or closes. */
+   * is attached in front of them, layer after layer. numbers: out, NULL where they are not kept of
+   * that place, or there are no such layers; valid until the timeline steps, rewinds, attaches or
+   * closes. */
   int32_t (*timeline_recurrent)(const pc_backend_timeline* timeline, uint32_t n_tokens,
                                 const float** numbers, pc_backend_error* error);
 

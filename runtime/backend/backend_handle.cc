@@ -5,6 +5,7 @@
 #include <cstring>
 #include <string>
 
+#include "runtime/backend/state_map.h"
 #include "simd/kernels.h"
 
 namespace pc {
@@ -34,23 +35,44 @@ Result<BackendModel> BackendModel::open(const pc_backend_v1* table, const pc_mod
                         static_cast<std::uint32_t>(precision), n_threads, pack, &model, &e);
   if (status != 0) return backend_error(table->name, status, e);
   Owner owner(model, Close{table});
-  return BackendModel(std::move(owner), message_of(e), desc.vocab_size);
+  return BackendModel(std::move(owner), message_of(e), desc);
 }
 
-BackendModel::BackendModel(Owner model, std::string remark, std::uint32_t vocab_size)
+BackendModel::BackendModel(Owner model, std::string remark, const pc_model_desc& desc)
     : model_(std::move(model)),
       remark_(std::move(remark)),
       kernels_(&simd::selected_or_scalar_kernels()),
-      vocab_size_(vocab_size) {}
+      desc_(&desc) {}
+
+// Of a module each run has its map, one behind the other; of a link there are the states behind its
+// last token.
+Status BackendModel::add_recurrent(const ModuleFile& module,
+                                   std::span<pc_kv_segment> segments) const {
+  std::span<const float> numbers = module.recurrent();
+  if (numbers.empty()) return ok();
+  if (module.header().causes.attend == kLinkAttend) {
+    segments.back().recurrent = numbers.data();
+    return ok();
+  }
+  for (pc_kv_segment& segment : segments) {
+    const std::size_t n = StateMapShape(*desc_, segment.n_tokens).n_numbers();
+    if (n > numbers.size()) break;
+    segment.recurrent = numbers.data();
+    segment.maps_states = 1;
+    numbers = numbers.subspan(n);
+  }
+  if (numbers.empty()) return ok();
+  return error(Code::kMismatch, "the module's numbers of recurrent layers are not this model's");
+}
 
 Result<ResidentHandle> BackendModel::resident(ModuleHandle module) const {
   std::vector<pc_kv_segment> segments;
   for (std::uint32_t run = 0; run < module->runs().size(); ++run) {
     const KvSegment s = module->segment(run, 0);
     segments.push_back({s.data, s.plane_blocks, s.first_block, s.begin, s.n_tokens, s.position,
-                        s.key_position, nullptr});
+                        s.key_position, nullptr, 0});
   }
-  if (!module->recurrent().empty()) segments.back().recurrent = module->recurrent().data();
+  PC_CHECK_OK(add_recurrent(*module, segments));
   pc_backend_resident* resident = nullptr;
   pc_backend_error e{};
   const std::int32_t status =
@@ -89,7 +111,7 @@ std::string BackendModel::remark_of(const pc_step_item& item) {
 }
 
 void BackendModel::check_logits(pc_step_item& item) const {
-  if (kernels_->all_finite(item.logits, simd::Type::kF32, vocab_size_)) return;
+  if (kernels_->all_finite(item.logits, simd::Type::kF32, desc_->vocab_size)) return;
   const pc_run& last = item.runs[item.n_runs - 1];
   item.status = static_cast<std::int32_t>(Code::kNotFinite);
   std::snprintf(item.error.message, sizeof item.error.message,

@@ -129,6 +129,7 @@ class BackendModel {
   // What the backend remarks about an item that it computed; "" if nothing.
   static std::string remark_of(const pc_step_item& item);
 
+  const pc_model_desc& desc() const { return *desc_; }
   const char* name() const { return table()->name; }
   std::uint32_t numerics_version() const { return table()->numerics_version; }
   std::uint32_t step_tokens() const { return table()->step_tokens; }
@@ -143,14 +144,15 @@ class BackendModel {
     void operator()(pc_backend_model* model) const { table->model_close(model); }
   };
   using Owner = std::unique_ptr<pc_backend_model, Close>;
-  BackendModel(Owner model, std::string remark, std::uint32_t vocab_size);
+  BackendModel(Owner model, std::string remark, const pc_model_desc& desc);
+  Status add_recurrent(const ModuleFile& module, std::span<pc_kv_segment> segments) const;
   void check_logits(pc_step_item& item) const;
   const pc_backend_v1* table() const { return model_.get_deleter().table; }
 
   Owner model_;
   std::string remark_;
   const simd::Kernels* kernels_;
-  std::uint32_t vocab_size_;
+  const pc_model_desc* desc_;
 };
 
 }  // namespace pc

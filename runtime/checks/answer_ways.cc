@@ -21,6 +21,8 @@ std::vector<CheckedWay> checked_ways(const Engine& engine) {
   // It compares values of the second layer.
   if (engine.model().desc.n_layers == 1)
     std::erase_if(ways, [](const CheckedWay& w) { return w.repair.kind == Kind::kSelected; });
+  if (engine.model().is_recurrent())
+    std::erase_if(ways, [](const CheckedWay& w) { return w.repair.is_partial(); });
   return ways;
 }
 

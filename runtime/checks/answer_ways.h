@@ -24,7 +24,8 @@ inline constexpr pml::Repair kEverythingAnew{pml::Repair::Kind::kLeading, pml::k
 
 // From the cheapest: none, leading:16, leading:64, attended and selected at 15 and 30 %, and all,
 // which computes every approximate token anew and is a full prefill; and in slots none and attended
-// at 15 and 30 %. Without selected where the model has one layer.
+// at 15 and 30 %. Without selected where the model has one layer; none and all alone where layers
+// carry states.
 std::vector<CheckedWay> checked_ways(const Engine& engine);
 
 // What a way does to the answers; shares are of 1.

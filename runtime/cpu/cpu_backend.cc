@@ -4,7 +4,9 @@
 #include <deque>
 #include <iterator>
 #include <memory>
+#include <new>
 #include <numeric>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "base/mapped_file.h"  // ask_for
 #include "base/status.h"
 #include "runtime/backend/layer_parts.h"
+#include "runtime/backend/state_map.h"
 #include "runtime/backend/states_shape.h"
 #include "runtime/cpu/chunk_size.h"
 #include "runtime/cpu/executor.h"
@@ -43,6 +46,8 @@ struct pc_backend_resident {
   const pc::KvGeometry* geometry;       // the model's
   std::vector<pc::KvSegment> segments;  // views of the module
   std::vector<const float*> recurrent;  // [segments] pc_kv_segment::recurrent
+  // [segments] of the maps among them, else null
+  std::vector<std::unique_ptr<const pc::StateMapShape>> shapes;
 };
 
 namespace pc {
@@ -189,6 +194,9 @@ std::int32_t resident_create(pc_backend_model* model, const std::uint8_t*,
            s.position,
            s.key_position});
       resident->recurrent.push_back(s.recurrent);
+      const bool maps = s.recurrent && s.maps_states != 0;
+      resident->shapes.push_back(
+          maps ? std::make_unique<const StateMapShape>(model->desc, s.n_tokens) : nullptr);
     }
     *out = resident.release();
     return ok();
@@ -245,21 +253,45 @@ Timeline::Hidden hidden_rows(const KvSegment& segment, const std::uint32_t* bits
   return rows;
 }
 
+// What layers that carry states have of an attachment: a map is of all tokens of a segment, and
+// states are those behind the last.
+Result<std::optional<AttachedMap>> attached_map(const pc_backend_resident& resident,
+                                                const pc_attachment& a) {
+  const float* const numbers = resident.recurrent[a.segment];
+  const StateMapShape* const shape = resident.shapes[a.segment].get();
+  const bool ends = a.first + a.n_tokens == resident.segments[a.segment].n_tokens;
+  if (a.hidden)
+    return error(Code::kUnsupported,
+                 "tokens of a module cannot be hidden from layers that carry states");
+  if (shape && (!ends || a.first != 0))
+    return error(Code::kUnsupported,
+                 "part of a module cannot stand in front of layers that carry states");
+  if (!numbers || !ends) return std::optional<AttachedMap>();
+  return std::optional<AttachedMap>({numbers, shape});
+}
+
 std::int32_t timeline_attach(pc_backend_timeline* timeline, const pc_backend_resident* resident,
                              const pc_attachment* a, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     PC_TRY(KvSegment segment, segment_of(*resident, a->segment, a->first, a->n_tokens));
-    const bool whole = a->first + a->n_tokens == resident->segments[a->segment].n_tokens;
-    const float* const recurrent = whole ? resident->recurrent[a->segment] : nullptr;
-    if (timeline->recurrent.has_numbers() && a->hidden)
+    RecurrentStates& states = timeline->recurrent;
+    std::optional<AttachedMap> map;
+    if (states.has_numbers()) {
+      PC_TRY(map, attached_map(*resident, *a));
+    }
+    if (!states.is_behind(a->position))
       return error(Code::kUnsupported,
-                   "tokens of a module cannot be hidden from layers that carry states");
+                   "a module cannot be put in front of tokens that layers have read already which "
+                   "carry states");
     segment.position = a->position;
     Timeline& t = timeline->timeline;
-    timeline->recurrent.make_room();  // nothing fails behind the attaching
     t.attach(segment, hidden_rows(segment, a->hidden));
-    if (timeline->recurrent.has_numbers() && recurrent)
-      timeline->recurrent.attach(t.n_attached(), recurrent);
+    try {
+      states.attach(a->position, map);
+    } catch (const std::bad_alloc&) {
+      t.rewind(t.n_tokens(), t.n_attached() - 1);
+      return error(Code::kOutOfMemory, "no memory to attach a module");
+    }
     return ok();
   });
 }
@@ -298,7 +330,9 @@ std::int32_t timeline_compare(const pc_backend_timeline* timeline, std::uint32_t
 std::int32_t timeline_fork(const pc_backend_timeline* timeline, pc_backend_timeline** out,
                            pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
-    *out = new pc_backend_timeline(*timeline);
+    auto fork = std::make_unique<pc_backend_timeline>(*timeline);
+    fork->made.reset();
+    *out = fork.release();
     return ok();
   });
 }
@@ -307,14 +341,14 @@ std::int32_t timeline_rewind(pc_backend_timeline* timeline, std::uint32_t n_toke
                              std::uint32_t n_attached, std::uint32_t* n_left, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     Timeline& t = timeline->timeline;
-    const auto left =
-        timeline->recurrent.nearest(std::min(n_tokens, t.n_tokens()), n_attached, t.n_attached());
+    const auto left = timeline->recurrent.nearest(std::min(n_tokens, t.n_tokens()), n_attached);
     if (!left)
       return error(Code::kUnsupported,
                    "the states of the model's recurrent layers are not kept of that place");
     *n_left = *left;
     t.rewind(*n_left, n_attached);
     timeline->recurrent.rewind(*n_left, n_attached);
+    timeline->made.reset();
     return ok();
   });
 }

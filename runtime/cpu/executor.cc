@@ -18,6 +18,7 @@ Executor::Executor(const pc_model_desc& desc, const simd::Kernels& kernels, Para
       packed_(packed),
       is_recurrent_(n_state_numbers(desc) != 0),
       transformer_(desc, kernels, parallel, max_rows, packed, precision),
+      recurrent_(desc),
       stepper_(limits_of(desc), max_rows, *this) {
   rows_.slots.reserve(max_rows);
 }
@@ -31,26 +32,25 @@ void Executor::rewind(const pc_step_item& item, std::uint32_t n_tokens) noexcept
   Timeline& timeline = item.timeline->timeline;
   timeline.rewind(n_tokens, timeline.n_attached());
   item.timeline->recurrent.rewind(n_tokens, timeline.n_attached());
+  item.timeline->made.reset();
 }
 
 // Modules are read where they lie.
 Result<bool> Executor::join(pc_step_item& item, bool) {
-  if (!is_recurrent_) return true;
-  if (item.n_layers != 0)
+  if (is_recurrent_ && item.n_layers != 0)
     return error(Code::kUnsupported, "a model whose layers carry states is computed whole");
-  if (item.timeline->recurrent.n_attached() != item.timeline->timeline.n_attached())
-    return error(Code::kUnsupported,
-                 "what is attached last has no states of the model's recurrent layers");
   return true;
 }
 
 Status Executor::append(pc_step_item& item, const pc_run& run, std::uint32_t first,
                         std::uint32_t n) {
   const std::size_t n_rows = rows_.slots.size();
+  PC_CHECK_OK(recurrent_.append(item, run, first, n, static_cast<std::uint32_t>(n_rows)));
   try {
     item.timeline->timeline.append(run, first, n, &rows_.slots);
   } catch (const std::bad_alloc&) {
     rows_.slots.resize(n_rows);
+    recurrent_.forget_from(static_cast<std::uint32_t>(n_rows));
     return error(Code::kOutOfMemory,
                  "no memory for the states of " + std::to_string(run.n_tokens) + " more tokens");
   }
@@ -83,19 +83,9 @@ Status Executor::begin_sweep(const Sweep& sweep, const ReadSizes&) {
   }
   is_swept_ = false;
   find_read_rows(sweep);
-  if (is_recurrent_) find_recurrent_rows(sweep);
+  recurrent_.begin(sweep);
+  rows_.recurrent = recurrent_.rows();
   return ok();
-}
-
-// A sweep writes new states, and reads those before it: it may be computed again.
-void Executor::find_recurrent_rows(const Sweep& sweep) {
-  rows_.recurrent.clear();
-  swept_.clear();
-  for (const SweepPart& part : sweep.parts) {
-    RecurrentStates& states = part.item->timeline->recurrent;
-    rows_.recurrent.push_back({part.first, part.n, states.now(), states.next()});
-    swept_.push_back({part.item->timeline, part.keeps_recurrent});
-  }
 }
 
 // Of an item that hands out each token, or what each is given, all rows; and of all items where one
@@ -193,12 +183,9 @@ bool Executor::make_room() noexcept {
   return false;
 }
 
-// Of a sweep that failed there are no states: its items go back to where they began.
 void Executor::end_sweep(bool failed) noexcept {
   rows_.slots.clear();
-  for (const auto& [timeline, kept] : swept_)
-    if (!failed) timeline->recurrent.commit(timeline->timeline.n_tokens(), kept);
-  swept_.clear();
+  recurrent_.end(failed);
 }
 
 // States have been written to where the runs say. What was computed from zeros in the place of

@@ -14,19 +14,11 @@
 #include "base/aligned_buffer.h"
 #include "base/status.h"
 #include "runtime/backend/backend.h"
+#include "runtime/cpu/recurrent_sweep.h"
 #include "runtime/cpu/rows.h"
-#include "runtime/cpu/states/recurrent_states.h"
-#include "runtime/cpu/states/timeline.h"
 #include "runtime/cpu/transformer.h"
 #include "runtime/step/step_device.h"
 #include "runtime/step/stepper.h"
-
-// What the seam calls a timeline.
-struct pc_backend_timeline {
-  pc::Timeline timeline;
-  const pc::KvGeometry* stored;  // of modules, borrowed from the model
-  pc::RecurrentStates recurrent;
-};
 
 namespace pc {
 
@@ -59,7 +51,6 @@ class Executor final : public StepDevice {
   Status finish(const pc_step_item& item, std::uint32_t first_token) override;
 
   void find_read_rows(const Sweep& sweep);
-  void find_recurrent_rows(const Sweep& sweep);
   float* logits_room(std::size_t n_rows);
   void cap(float* logits, std::span<bool> finite, std::size_t row) const;
 
@@ -71,12 +62,8 @@ class Executor final : public StepDevice {
 
   // Of the sweep.
   Rows rows_;
-  std::uint32_t n_layers_ = 0;  // pc_step_item::n_layers
-  struct Swept {
-    pc_backend_timeline* timeline;
-    bool keeps_recurrent;  // SweepPart
-  };
-  std::vector<Swept> swept_;               // of its parts, where is_recurrent_
+  std::uint32_t n_layers_ = 0;             // pc_step_item::n_layers
+  RecurrentSweep recurrent_;               // its rows for layers that carry states
   ReadRows read_;                          // of which more than keys and values is asked for
   bool is_swept_ = false;                  // compute() was called for it before
   std::vector<KvSegment> segments_;        // that rows_.timelines view

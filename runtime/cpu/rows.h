@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/cpu/attention/segment_uses.h"
-#include "runtime/cpu/layers/channel_inputs.h"
+#include "runtime/cpu/layers/recurrent_rows.h"
 #include "runtime/cpu/states/timeline.h"
 
 namespace pc {
@@ -20,7 +20,7 @@ struct Rows {
   std::span<const std::int32_t> key_positions;  // at which their keys are rotated
   std::vector<KvSlot> slots;                    // where their keys and values go
   std::vector<TimelineRows> timelines;          // whose rows they are, and what those may see
-  std::vector<RecurrentRows> recurrent;         // of the same, where the model has such layers
+  std::span<const RecurrentRows> recurrent;     // the same, where the model has such layers
 
   std::uint32_t size() const { return static_cast<std::uint32_t>(tokens.size()); }
 };

@@ -295,12 +295,12 @@ Status Transformer::mixer(std::uint32_t index, const Gemm::Input& h) {
 Status Transformer::recur(std::uint32_t index, const Gemm::Input& h) {
   const pc_layer& layer = desc_.layers[index];
   const pc_recurrent& r = layer.recurrent;
-  const std::size_t first = recurrent_numbers_[index];
+  const RecurrentLayer recurrent{r, index, recurrent_numbers_[index]};
   if (r.n_heads != 0) {
-    PC_CHECK_OK(head_states_.run(r, h, rows_->recurrent, first, &gemm_, mixed_.data()));
+    PC_CHECK_OK(head_states_.run(recurrent, h, rows_->recurrent, &gemm_, mixed_.data()));
   } else {
     PC_CHECK_OK(gemm_.linear(h, r.in, false, recurrent_.data()));
-    short_convolution(r, rows_->recurrent, first, kernels_, parallel_, recurrent_.data(),
+    short_convolution(recurrent, rows_->recurrent, kernels_, parallel_, recurrent_.data(),
                       mixed_.data());
   }
   static constexpr pc_tensor kNoBias{};

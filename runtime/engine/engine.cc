@@ -8,6 +8,7 @@
 #include "base/mapped_file.h"
 #include "pml/turns/chat_template.h"
 #include "runtime/backend/layer_parts.h"
+#include "runtime/backend/state_map.h"
 #include "runtime/backend/states_shape.h"
 #include "runtime/chat/program/chat_template_file.h"
 #include "runtime/chat/turns/own_chat_format.h"
@@ -208,6 +209,11 @@ Result<ModuleHandle> Engine::publish(const ModuleHandle& module, CacheDraft* dra
 
 KvGeometry Engine::geometry() const {
   return states_shape(model_->desc, options_.kv_type);
+}
+
+std::uint64_t Engine::attached_bytes(std::uint32_t n_tokens) const {
+  return geometry().state_bytes(kv_blocks(n_tokens)) +
+         StateMapShape(model_->desc, n_tokens).n_numbers() * sizeof(float);
 }
 
 // The tokenizer, and through it what PML asks of a model.

@@ -147,6 +147,9 @@ class Engine {
   // that.
   std::string context_words() const;
   KvGeometry geometry() const;
+  // What a module's run of n_tokens takes where it is attached: keys, values, and its map of
+  // recurrent layers' states.
+  std::uint64_t attached_bytes(std::uint32_t n_tokens) const;
 
   // Every cause of a module's bytes except its pass (which tokens were computed, and where).
   const ModuleIdentity& base_identity() const { return base_identity_; }

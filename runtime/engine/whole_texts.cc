@@ -131,7 +131,7 @@ class WholeTextReader {
     const auto position = static_cast<std::int32_t>(from);
     Reading reading{.text = text,
                     .run = {asked_.texts[text].data() + from, static_cast<std::uint32_t>(n),
-                            position, position, 1, nullptr, nullptr, 0},
+                            position, position, 1, nullptr, nullptr, 0, nullptr},
                     .timeline = std::move(timeline).value(),
                     .states = {},
                     .logits = {}};

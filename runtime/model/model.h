@@ -64,9 +64,8 @@ struct Model {
   // computed? Where they are bound to it, no: learned positions are a part of every state, and
   // behind rotation a norm's weights make scores depend on where both texts stand.
   bool relocates() const;
-  // Do layers carry a state of all tokens before (pc_recurrent)? Modules of such a model are
-  // computed in every prompt as part of what is said, which links of a chain keep
-  // (docs/adr/0057-recurrent-layers.md).
+  // Do layers carry a state of all tokens before (pc_recurrent)? Modules of such a model are used
+  // whole or not at all (docs/adr/0057-recurrent-layers.md).
   bool is_recurrent() const;
 };
 

@@ -17,7 +17,8 @@ pc_run Chain::Link::run(bool keeps_recurrent) const {
           n_computed != 0,
           nullptr,
           positions.empty() ? nullptr : positions.data() + n_computed,
-          keeps_recurrent};
+          keeps_recurrent,
+          nullptr};
 }
 
 Chain::Chain(const ModuleIdentity& base)

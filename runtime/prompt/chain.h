@@ -36,7 +36,7 @@ class Chain {
   // As many as a page of a timeline has.
   static constexpr std::uint32_t kMaxTokens = 256;
   // ModuleIdentity::attend of a link; pml::Attend has small numbers, a scaffold adds 16.
-  static constexpr std::uint32_t kAttend = 32;
+  static constexpr std::uint32_t kAttend = kLinkAttend;
 
   struct Link {
     Digest context{};                      // of all that stands before it

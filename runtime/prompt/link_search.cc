@@ -65,17 +65,24 @@ class LinkSearch {
     if (!chain().links()[i].attached && moves_) move(i);
   }
 
-  // Layers that carry states go on from one place alone: behind the last link that has states and
-  // no link missing before it.
+  // What is computed goes on from states: links without some in front of it, behind the last that
+  // has some, are computed as well.
   void keep_to_states() {
     const std::span<Chain::Link> links = chain().links();
-    const auto missing = std::ranges::find(links, false, &Chain::Link::attached);
-    auto end = missing;
-    while (end != links.begin() && !(end - 1)->recurrent) --end;
-    for (auto link = end; link != links.end(); ++link) {
-      link->attached = link->recurrent = link->stored = false;  // computed, and kept with states
-      found_.lookups[static_cast<std::size_t>(link - links.begin())] = {};
+    std::size_t first_without = 0;  // states, of those behind the last place that has some
+    for (std::size_t i = 0; i <= links.size(); ++i) {
+      const bool is_computed = i == links.size() || !links[i].attached;
+      if (is_computed)
+        for (std::size_t before = first_without; before < i; ++before) compute(before);
+      if (is_computed || links[i].recurrent) first_without = i + 1;
     }
+  }
+
+  // And kept with states.
+  void compute(std::size_t i) {
+    Chain::Link& link = chain().links()[i];
+    link.attached = link.recurrent = link.stored = false;
+    found_.lookups[i] = {};
   }
 
   // Where a link begins as this one does, its first tokens stand here, and what follows is cut

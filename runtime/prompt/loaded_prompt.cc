@@ -103,6 +103,20 @@ Result<std::shared_ptr<const LoadedPrompt>> of_tokens_since(std::shared_ptr<Load
 
 using Together = LoadedPrompt::Together;
 
+// Layers that carry states have read a token or not; it cannot be computed once more.
+void remark_repair(LoadedPrompt* prompt) {
+  if (!prompt->schema->engine().model().is_recurrent()) return;
+  const auto is_repaired = [&](const pml::PlanRun& run) {
+    return run.kind == pml::RunKind::kCached &&
+           prompt->written.repair.value_or(prompt->schema->repair_of(run)).is_partial();
+  };
+  if (std::ranges::none_of(prompt->plan.runs, is_repaired)) return;
+  prompt->plan.remarks.push_back(
+      "repair= is left out: layers of this model carry states, so that its modules are used as "
+      "they "
+      "are, computed whole (repair=\"all\"), or, with <scaffold>, as they were encoded together");
+}
+
 Result<std::shared_ptr<LoadedPrompt>> make(std::shared_ptr<LoadedSchema> schema,
                                            pml::Prompt written, const Stopwatch& watch,
                                            Together together = Together::kWhereFound) {
@@ -111,6 +125,7 @@ Result<std::shared_ptr<LoadedPrompt>> make(std::shared_ptr<LoadedSchema> schema,
   remark_unspelled(schema->engine().tokenizer(), written.children, &prompt->plan.remarks);
   prompt->written = std::move(written);
   finish(prompt.get(), std::move(schema), watch);
+  remark_repair(prompt.get());
   return prompt;
 }
 
@@ -271,8 +286,11 @@ ImportSet LoadedPrompt::side_by_side() const {
 
 const pml::Repair& LoadedPrompt::repair_of(const pml::PlanRun& run,
                                            const std::optional<pml::Repair>& asked) const {
-  if (asked) return *asked;
-  return written.repair ? *written.repair : schema->repair_of(run);
+  static const pml::Repair kNone;
+  const pml::Repair& repair = asked            ? *asked
+                              : written.repair ? *written.repair
+                                               : schema->repair_of(run);
+  return repair.is_partial() && schema->engine().model().is_recurrent() ? kNone : repair;
 }
 
 std::vector<PlacedRun> LoadedPrompt::placed_runs() const {
@@ -342,8 +360,9 @@ void LoadedPrompt::extend(Chain* chain, const Done& done, bool reuse,
     const pml::PlanRun& run = plan.runs[i];
     if (run.kind == pml::RunKind::kCached && reuse) {
       if (done.n_tokens > 0 && run.position < done.end) continue;
-      chain->attach(modules[run.job]->key, run.job_run,
-                    static_cast<std::uint32_t>(run.tokens.size()), run.position);
+      if (anew.empty() || is_attached(schema->engine().model().desc, anew[i], run.tokens.size()))
+        chain->attach(modules[run.job]->key, run.job_run,
+                      static_cast<std::uint32_t>(run.tokens.size()), run.position);
       if (!anew.empty()) between.add(anew[i], run.tokens, run.position);
       continue;
     }

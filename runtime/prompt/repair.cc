@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/backend/layer_parts.h"
+
 namespace pc {
 namespace {
 
@@ -54,7 +56,8 @@ Result<std::vector<Score>> distances_of(std::span<const PlacedRun> runs, const B
     if (r.resident && r.exact)
       PC_CHECK_OK(probe.attach(r.resident, {r.run->job_run, 0, n, r.position, nullptr}));
     else
-      computed.push_back({r.run->tokens.data(), n, r.position, r.position, 1, nullptr, nullptr, 0});
+      computed.push_back(
+          {r.run->tokens.data(), n, r.position, r.position, 1, nullptr, nullptr, 0, nullptr});
   }
   std::uint32_t first = probe.n_tokens();
   for (const pc_run& run : before.unread) first += run.n_tokens;
@@ -92,7 +95,8 @@ Result<std::vector<Score>> attention(std::span<const PlacedRun> runs, const Befo
   for (const PlacedRun& r : runs) {
     const auto n = static_cast<std::uint32_t>(r.run->tokens.size());
     if (!r.resident) {
-      fresh.push_back({r.run->tokens.data(), n, r.position, r.position, 1, nullptr, nullptr, 0});
+      fresh.push_back(
+          {r.run->tokens.data(), n, r.position, r.position, 1, nullptr, nullptr, 0, nullptr});
       continue;
     }
     PC_CHECK_OK(probe.attach(r.resident, {r.run->job_run, 0, n, r.position, nullptr}));
@@ -245,6 +249,10 @@ Result<std::vector<Anew>> choose_anew(std::span<const PlacedRun> runs, const Bef
       Kind::kSelected, runs, [&] { return distances_of(runs, before, scheduler, cancel); }, &anew));
   for (Anew& tokens : anew) std::ranges::sort(tokens);
   return anew;
+}
+
+bool is_attached(const pc_model_desc& model, const Anew& anew, std::size_t n_tokens) {
+  return anew.size() < n_tokens || n_state_numbers(model) == 0;
 }
 
 std::vector<std::uint32_t> hidden_bits(const Anew& anew, std::size_t n_tokens) {

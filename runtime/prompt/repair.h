@@ -77,6 +77,10 @@ class ScatteredTokens {
   std::vector<Position> positions_;
 };
 
+// Is a run of n tokens attached of which these are computed anew? Where layers carry states one of
+// which all are is text: states do not come behind it twice.
+bool is_attached(const pc_model_desc& model, const Anew& anew, std::size_t n_tokens);
+
 // pc_attachment::hidden of a run of n tokens; empty where nothing is.
 std::vector<std::uint32_t> hidden_bits(const Anew& anew, std::size_t n_tokens);
 

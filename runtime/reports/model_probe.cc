@@ -64,8 +64,8 @@ Result<Tokens> tokens_of(const Engine& engine, std::string_view text) {
 
 pc_run run_of(const Tokens& tokens, std::size_t first, std::size_t n) {
   const auto position = static_cast<std::int32_t>(first);
-  return {
-      &tokens[first], static_cast<std::uint32_t>(n), position, position, 1, nullptr, nullptr, 0};
+  return {&tokens[first], static_cast<std::uint32_t>(n), position, position, 1, nullptr, nullptr, 0,
+          nullptr};
 }
 
 Status measure(const Engine& engine, BackendTimeline& timeline, const pc_run& run, Probe& probe,

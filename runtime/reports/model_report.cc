@@ -11,6 +11,7 @@
 
 #include "modules/kv.h"
 #include "runtime/backend/layer_parts.h"
+#include "runtime/backend/state_map.h"
 #include "runtime/backend/states_shape.h"
 #include "runtime/chat/turns/own_chat_format.h"
 #include "runtime/json/json_writer.h"
@@ -227,6 +228,7 @@ void write_states(JsonWriter& json, const Model& model, KvType type) {
   json.key("kv_bytes_per_token").value(geometry.state_bytes(1) / kKvBlockTokens);
   json.key("window_kv_bytes_per_token").value(window_bytes_of_token(model.desc, type));
   json.key("recurrent_bytes").value(n_state_numbers(model.desc) * sizeof(float));
+  json.key("recurrent_map_bytes").value(long_map_numbers(model.desc) * sizeof(float));
 }
 
 // ------------------------------------------------------ tokenizer, digests

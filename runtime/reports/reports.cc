@@ -8,6 +8,7 @@
 #include "base/parallel.h"
 #include "modules/module_image.h"  // stored_size
 #include "runtime/backend/layer_parts.h"
+#include "runtime/backend/state_map.h"
 #include "runtime/cpu/products/onednn_products.h"  // gemm_description
 #include "runtime/json/json_writer.h"
 #include "runtime/prompt/link_search.h"
@@ -160,6 +161,7 @@ std::string describe_engine(const Engine& engine) {
   json.key("precision").value(precision_name(engine.options().precision));
   json.key("kv_bytes_per_token").value(engine.geometry().state_bytes(1) / kKvBlockTokens);
   json.key("recurrent_bytes").value(n_state_numbers(desc) * sizeof(float));
+  json.key("recurrent_map_bytes").value(long_map_numbers(desc) * sizeof(float));
   json.key("weights_digest").value(hex(model.weights_digest));
   json.key("tokenizer_digest").value(hex(engine.tokenizer().digest()));
   json.key("backend").value(engine.backend().name());
@@ -180,6 +182,10 @@ std::string describe_engine(const Engine& engine) {
 }
 
 namespace {
+
+std::uint64_t recurrent_bytes(const SchemaModule& module) {
+  return std::uint64_t{module.identity.n_recurrent} * sizeof(float);
+}
 
 void write_module(JsonWriter& json, const LoadedSchema& schema, std::uint32_t index,
                   const std::map<std::string, const SchemaModule*>& by_name) {
@@ -203,6 +209,7 @@ void write_module(JsonWriter& json, const LoadedSchema& schema, std::uint32_t in
   json.end_array();
   if (stored != by_name.end()) {
     json.key("bytes").value(stored_size(stored->second->identity).bytes);
+    json.key("recurrent_bytes").value(recurrent_bytes(*stored->second));
     json.key("key").value(key_of(stored->second->identity).hex());
   }
   json.end_object();
@@ -213,8 +220,9 @@ void write_module(JsonWriter& json, const LoadedSchema& schema, std::uint32_t in
 std::string describe_schema(const LoadedSchema& schema) {
   const pml::Layout& layout = schema.layout();
   std::map<std::string, const SchemaModule*> by_name;
-  std::uint64_t bytes = 0, tokens = 0;
+  std::uint64_t bytes = 0, recurrent = 0, tokens = 0;
   for (const auto& module : schema.modules()) {
+    recurrent += recurrent_bytes(*module);
     if (!module->job.scaffold) by_name.emplace(module->job.name, module.get());
     bytes += stored_size(module->identity).bytes;
   }
@@ -228,6 +236,7 @@ std::string describe_schema(const LoadedSchema& schema) {
       .value(attend_name(layout.attend));
   json.key("relocates").value(schema.engine().model().relocates());
   json.key("tokens").value(tokens).key("extent").value(layout.extent).key("bytes").value(bytes);
+  json.key("recurrent_bytes").value(recurrent);
   json.key("modules").begin_array();
   for (std::uint32_t i = 0; i < layout.modules.size(); ++i) write_module(json, schema, i, by_name);
   json.end_array().key("scaffolds").begin_array();
@@ -235,11 +244,9 @@ std::string describe_schema(const LoadedSchema& schema) {
     if (!module->job.scaffold) continue;
     const StoredSize size = stored_size(module->identity);
     json.begin_object().key("name").value(module->job.name).key("tokens").value(size.tokens);
-    json.key("bytes")
-        .value(size.bytes)
-        .key("key")
-        .value(key_of(module->identity).hex())
-        .end_object();
+    json.key("bytes").value(size.bytes);
+    json.key("recurrent_bytes").value(recurrent_bytes(*module));
+    json.key("key").value(key_of(module->identity).hex()).end_object();
   }
   json.end_array().key("remarks").begin_array();
   for (const std::string& remark : schema_remarks(schema)) json.value(remark);
@@ -315,7 +322,7 @@ void write_run(JsonWriter& json, const LoadedPrompt& prompt, const PlacedRun& pl
   if (run.kind == pml::RunKind::kCached) {
     const SchemaModule& module = *prompt.modules[run.job];
     write_lookup(json, found[run.job]);
-    json.key("bytes").value(schema.engine().geometry().state_bytes(kv_blocks(n)));
+    json.key("bytes").value(schema.engine().attached_bytes(n));
     json.key("key").value(key_of(module.identity).hex());
     json.key("scaffold").value(module.job.scaffold);
     if (module.job.n_stand_ins != 0) json.key("stand_ins").value(module.job.n_stand_ins);
@@ -393,7 +400,8 @@ std::string explain_prompt(const LoadedPrompt& prompt) {
         .key("key")
         .value(key_of(module.identity).hex());
     write_lookup(json, found[i]);
-    json.key("tokens").value(size.tokens).key("bytes").value(size.bytes).end_object();
+    json.key("tokens").value(size.tokens).key("bytes").value(size.bytes);
+    json.key("recurrent_bytes").value(recurrent_bytes(module)).end_object();
   }
   json.end_array().key("remarks").begin_array();
   for (const std::string& remark : prompt.plan.remarks) json.value(remark);

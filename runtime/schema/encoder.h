@@ -30,7 +30,8 @@ namespace pc {
 
 // The identity of a job's module: its positions are counted from the first kept token.
 // `base` holds the causes that the job does not say. `relocates`: see Model.
-ModuleIdentity identity_of(const pml::EncodeJob& job, const ModuleIdentity& base, bool relocates);
+ModuleIdentity identity_of(const pml::EncodeJob& job, const ModuleIdentity& base, bool relocates,
+                           const pc_model_desc& model);
 
 // A module, and the draft of a file in which it was made; null: it was made in memory.
 struct EncodedModule {
@@ -59,8 +60,9 @@ class Encoder {
   std::uint64_t tokens_computed() const { return tokens_computed_; }
 
  private:
+  class Pass;
   std::uint32_t shared_runs(const pml::EncodeJob& job) const;
-  Status keep_runs(std::uint32_t n_runs);
+  Result<std::uint32_t> keep_runs(std::uint32_t n_runs);
   Status store_runs(const pml::EncodeJob& job, std::uint32_t first_run, std::uint32_t first_token,
                     ModuleImage* image);
 

@@ -71,7 +71,7 @@ void KnownModules::make(SchemaModule& module, const pml::JobSpec& spec) const {
   const MutexLock lock(module.making);
   if (module.made) return;
   module.job = pml::make_job(origin_.layout, spec);
-  module.identity = identity_of(module.job, origin_.base, origin_.relocates);
+  module.identity = identity_of(module.job, origin_.base, origin_.relocates, origin_.model);
   module.key = key_of(module.identity);
   module.made = true;
 }

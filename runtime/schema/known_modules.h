@@ -20,6 +20,7 @@
 #include "base/mutex.h"
 #include "pml/layout/encode_plan.h"
 #include "pml/layout/layout.h"
+#include "runtime/backend/backend.h"  // pc_model_desc
 #include "runtime/schema/schema_module.h"
 
 namespace pc {
@@ -34,6 +35,7 @@ class KnownModules {
     const pml::Layout& layout;
     const ModuleIdentity& base;  // all causes but the pass
     bool relocates;              // see Model
+    const pc_model_desc& model;
   };
   KnownModules(const Origin& origin, std::uint64_t recent_bytes)
       : origin_(origin), recent_bytes_(recent_bytes) {}

@@ -26,9 +26,24 @@ namespace {
 // What past prompts' modules are made of, their tokens, may take so much of what modules may.
 constexpr std::uint64_t kRecentShare = 8;
 
-// Turns the prompt's last token into a fresh one.
-void free_last_token(pml::Plan* plan) {
+// The last run is text then. A job that no other run names goes.
+void free_last_run(pml::Plan* plan) {
+  const std::uint32_t job = plan->runs.back().job;
+  plan->runs.back().kind = pml::RunKind::kUncached;
+  const auto names = [job](const pml::PlanRun& run) {
+    return run.kind == pml::RunKind::kCached && run.job == job;
+  };
+  if (std::ranges::any_of(plan->runs, names)) return;
+  plan->jobs.erase(plan->jobs.begin() + job);
+  for (pml::PlanRun& run : plan->runs)
+    if (run.kind == pml::RunKind::kCached && run.job > job) --run.job;
+}
+
+// Turns the prompt's last token into a fresh one. whole: tokens of a run stand together or not at
+// all.
+void free_last_token(pml::Plan* plan, bool whole) {
   if (plan->runs.empty() || plan->runs.back().kind != pml::RunKind::kCached) return;
+  if (whole) return free_last_run(plan);
   pml::PlanRun last = plan->runs.back();
   const auto n = static_cast<Position>(last.tokens.size());
   last.kind = pml::RunKind::kUncached;
@@ -50,7 +65,8 @@ std::string records_dir(const Engine& engine) {
   return engine.store() && engine.store()->writable() ? engine.store()->options().dir : "";
 }
 
-// Of a model whose layers carry states: what is kept is what was said, module or not.
+// What is kept of a conversation of a model whose layers carry states is what was said, module or
+// not: so it is exact, and takes few states.
 void compute_always(pml::Schema* schema) {
   schema->cache = false;
   schema->attend = pml::Attend::kPrefix;
@@ -67,7 +83,7 @@ LoadedSchema::LoadedSchema(std::shared_ptr<const Engine> engine, pml::TextEncode
       text_encoder_(std::move(text_encoder)),
       layout_(std::move(layout)),
       identity_(in_name_space(engine_->base_identity(), name_space)),
-      known_({layout_, identity_, engine_->model().relocates()},
+      known_({layout_, identity_, engine_->model().relocates(), engine_->model().desc},
              engine_->options().cache_bytes / kRecentShare),
       import_sets_(record_key(), counts_imports ? records_dir(*engine_) : "") {
   for (const pml::JobSpec& spec : pml::plan_encoding(layout_)) known_.keep(spec);
@@ -150,7 +166,6 @@ Result<std::shared_ptr<LoadedSchema>> LoadedSchema::parse(
     const std::optional<std::string>& name_space) {
   const pml::ReadFileFn reader = base_dir.empty() ? pml::ReadFileFn() : pml::file_reader(base_dir);
   PC_TRY(pml::Schema schema, pml::parse_schema(text, reader));
-  if (engine->model().is_recurrent()) compute_always(&schema);
   // States that are bound to their positions: each module keeps the schema's place.
   if (!engine->model().relocates()) schema.positions = pml::Positions::kSchema;
   if (!engine->model().relocates() && schema.attend == pml::Attend::kSlots)
@@ -211,7 +226,7 @@ Result<pml::Plan> LoadedSchema::plan(const pml::Prompt& prompt, Together togethe
   if (plan.runs.empty()) {
     return Error{Code::kPmlSemantic, "the prompt is empty: it imports no text and adds none", 1, 1};
   }
-  free_last_token(&plan);
+  free_last_token(&plan, engine_->model().is_recurrent());
   return plan;
 }
 
@@ -260,7 +275,7 @@ Result<pml::Plan> LoadedSchema::plan(std::span<const TokenId> tokens) const {
     plan.end += static_cast<Position>(tokens.size());
     plan.runs.push_back(std::move(run));
   }
-  free_last_token(&plan);
+  free_last_token(&plan, engine_->model().is_recurrent());
   return plan;
 }
 

@@ -95,14 +95,17 @@ Status attach(const Engine& engine, std::span<const PlacedRun> runs, std::span<c
     }
     const auto n = static_cast<std::uint32_t>(run.tokens.size());
     const std::vector<std::uint32_t> hidden = hidden_bits(anew[i], n);
-    PC_CHECK_OK(appending->timeline->attach(
-        runs[i].resident, {run.job_run, 0, n, position, hidden.empty() ? nullptr : hidden.data()}));
-    appendix.chain.attach({*runs[i].module}, run.job_run, n, position);
+    if (is_attached(engine.model().desc, anew[i], n)) {
+      PC_CHECK_OK(appending->timeline->attach(
+          runs[i].resident,
+          {run.job_run, 0, n, position, hidden.empty() ? nullptr : hidden.data()}));
+      appendix.chain.attach({*runs[i].module}, run.job_run, n, position);
+    }
     between.add(anew[i], run.tokens, position);
     appendix.imports.push_back({position, seen_of(run.tokens, anew[i])});
     if (runs[i].encoded) found.encoded_tokens += n - anew[i].size();
     found.repaired_tokens += anew[i].size();
-    found.cached_bytes += runs[i].resident->module().geometry().state_bytes(kv_blocks(n));
+    found.cached_bytes += engine.attached_bytes(n);
   }
   between.move_to(&appendix.chain);
   return ok();

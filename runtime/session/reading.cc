@@ -82,6 +82,12 @@ bool Attaching::may_reuse_modules() const {
 
 Status Attaching::find_modules() {
   if (!reuse_) return ok();
+  const std::optional<pml::Repair>& asked = reader_.options.repair;
+  if (engine_.model().is_recurrent() && asked && asked->is_partial())
+    return error(Code::kUnsupported,
+                 "repair: with this model, whose layers carry states, a module's tokens are "
+                 "computed anew all or not at all; ask for \"all\" or none, or encode the modules "
+                 "together");
   const Stopwatch watch;
   std::vector<PlacedRun> runs;
   if (reader_.repairs->any(prompt_)) runs = prompt_.placed_runs();
@@ -146,12 +152,13 @@ Status Attaching::attach_modules() {
     // Fewer than the file's tokens where the last one is fresh.
     const auto n = static_cast<std::uint32_t>(run.tokens.size());
     const std::vector<std::uint32_t> hidden = hidden_bits(anew_[i], n);
-    PC_CHECK_OK(timeline_.attach(
-        resident, {run.job_run, 0, n, run.position, hidden.empty() ? nullptr : hidden.data()}));
+    if (is_attached(engine_.model().desc, anew_[i], n))
+      PC_CHECK_OK(timeline_.attach(
+          resident, {run.job_run, 0, n, run.position, hidden.empty() ? nullptr : hidden.data()}));
     n_module_tokens_ += n - anew_[i].size();
     if (encoded_[run.job]) stats_.encoded_tokens += n - anew_[i].size();
     stats_.repaired_tokens += anew_[i].size();
-    stats_.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n));
+    stats_.cached_bytes += engine_.attached_bytes(n);
   }
   stats_.cached_tokens = n_module_tokens_;
   return ok();
@@ -168,7 +175,8 @@ Status Attaching::attach_links(FoundChain* found) {
     const auto n = static_cast<std::uint32_t>(link.tokens.size());
     PC_CHECK_OK(timeline_.attach(resident, {0, link.first, n, link.position, nullptr}));
     stats_.chained_tokens += n;
-    stats_.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n));
+    stats_.cached_bytes += resident->module().geometry().state_bytes(kv_blocks(n)) +
+                           resident->module().recurrent().size_bytes();
   }
   stats_.cached_tokens += stats_.chained_tokens;
   stats_.moved_tokens = found->chain.n_moved();

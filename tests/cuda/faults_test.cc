@@ -51,7 +51,7 @@ TEST_CASE("a step waits for the device where something is read, and nowhere else
   const TinyModel model(68);
   Random random(68);
   const auto tokens = random_tokens(random, 5, 64);
-  const pc_run run{tokens.data(), 5, 0, 0, 1, nullptr, nullptr, 0};
+  const pc_run run{tokens.data(), 5, 0, 0, 1, nullptr, nullptr, 0, nullptr};
   Backend backend(backend_under_test(), model.desc, KvType::kF32, 1);
   const auto waits = [&](std::uint32_t n_layers, float* logits) {
     Backend::Timeline timeline = backend.open();
@@ -109,7 +109,7 @@ TEST_CASE("a device that is lost in a step fails its requests, and the next mode
   const TinyModel model(62);
   Random random(62);
   const auto tokens = random_tokens(random, 90, 64);
-  const pc_run run{tokens.data(), 90, 0, 0, 1, nullptr, nullptr, 0};
+  const pc_run run{tokens.data(), 90, 0, 0, 1, nullptr, nullptr, 0, nullptr};
   std::vector<float> want;
   {
     Backend sound(backend_under_test(), model.desc, KvType::kF32, 1);
@@ -126,7 +126,7 @@ TEST_CASE("a device that is lost in a step fails its requests, and the next mode
     backend.attach(timeline, {s.data, s.plane_blocks, s.first_block, 0, s.n_tokens, 0,
                               s.key_position, nullptr});
     std::vector<float> logits(64);
-    const pc_run behind{tokens.data(), 90, 90, 90, 1, nullptr, nullptr, 0};
+    const pc_run behind{tokens.data(), 90, 90, 90, 1, nullptr, nullptr, 0, nullptr};
     pc_step_item item{};
     item.timeline = timeline.get();
     item.runs = &behind;
@@ -156,7 +156,7 @@ TEST_CASE("what fits neither memory is refused, and what fits goes on") {
   REQUIRE(setenv("PC_CUDA_HOST_BYTES", "0", 1) == 0);
   Random random(63);
   const auto tokens = random_tokens(random, 40, 64);
-  const pc_run run{tokens.data(), 40, 0, 0, 1, nullptr, nullptr, 0};
+  const pc_run run{tokens.data(), 40, 0, 0, 1, nullptr, nullptr, 0, nullptr};
   std::int32_t status = 0;
   standin::set_memory_limit(1 << 20);
   const std::string message = open_error(model.desc, &status);
@@ -175,7 +175,7 @@ TEST_CASE("what fits neither memory is refused, and what fits goes on") {
   Backend::Timeline second = backend.open();
   backend.attach(second, {p.data, p.plane_blocks, p.first_block, 0, 4000, 0, 0, nullptr});
   std::vector<float> logits(64);
-  const pc_run behind{tokens.data(), 40, 4000, 4000, 1, nullptr, nullptr, 0};
+  const pc_run behind{tokens.data(), 40, 4000, 4000, 1, nullptr, nullptr, 0, nullptr};
   pc_step_item item{};
   item.timeline = second.get();
   item.runs = &behind;
@@ -202,7 +202,8 @@ Behind compute_behind(Backend& backend, const KvPlanes& p, std::span<const std::
   backend.attach(timeline, {p.data, p.plane_blocks, p.first_block, 0, 4000, 0, 0, nullptr});
   Behind behind{std::vector<float>(64), {}};
   const pc_run run{
-      tokens.data(), static_cast<std::uint32_t>(tokens.size()), 4000, 4000, 1, nullptr, nullptr, 0};
+      tokens.data(), static_cast<std::uint32_t>(tokens.size()), 4000, 4000, 1, nullptr, nullptr, 0,
+      nullptr};
   pc_step_item item{};
   item.timeline = timeline.get();
   item.runs = &run;
@@ -234,7 +235,7 @@ TEST_CASE("what the device has no room for is computed with in the host's memory
     CHECK(module.remark.find("in the host's memory") != std::string::npos);
     CHECK(module.logits == want.logits);
     // Others have all pages of the pool but two.
-    const pc_run one{tokens.data(), 1, 0, 0, 1, nullptr, nullptr, 0};
+    const pc_run one{tokens.data(), 1, 0, 0, 1, nullptr, nullptr, 0, nullptr};
     std::vector<Backend::Timeline> others;
     for (int i = 0; i < 62; ++i) backend.compute(others.emplace_back(backend.open()), {&one, 1});
     const Behind both = compute_behind(backend, p, tokens);
@@ -273,14 +274,14 @@ TEST_CASE("memory of conversations that ended is there for modules") {
   Random random(65);
   Backend backend(backend_under_test(), model.desc, KvType::kF32, 1);
   const auto tokens = random_tokens(random, 6000, 64);
-  const pc_run all{tokens.data(), 6000, 0, 0, 1, nullptr, nullptr, 0};
+  const pc_run all{tokens.data(), 6000, 0, 0, 1, nullptr, nullptr, 0, nullptr};
   { backend.compute(backend.open(), {&all, 1}); }
   standin::set_memory_limit(standin::allocated_bytes());
   std::vector<std::byte> planes(backend.geometry().state_bytes(kv_blocks(2000)));
   const KvPlanes p = dense_planes(planes.data(), backend.geometry(), kv_blocks(2000));
   Backend::Timeline timeline = backend.open();
   backend.attach(timeline, {p.data, p.plane_blocks, 0, 0, 2000, 0, 0, nullptr});
-  const pc_run behind{tokens.data(), 40, 2000, 2000, 1, nullptr, nullptr, 0};
+  const pc_run behind{tokens.data(), 40, 2000, 2000, 1, nullptr, nullptr, 0, nullptr};
   backend.compute(timeline, {&behind, 1});
   standin::set_memory_limit(standin::kMemoryLimit);
 }
@@ -291,7 +292,7 @@ TEST_CASE("items whose modules do not fit beside each other take turns") {
   Backend backend(backend_under_test(), model.desc, KvType::kF32, 1);
   const auto tokens = random_tokens(random, 20, 64);
   const std::uint32_t n_attached = 4000;
-  const pc_run behind{tokens.data(), 20, 4000, 4000, 1, nullptr, nullptr, 0};
+  const pc_run behind{tokens.data(), 20, 4000, 4000, 1, nullptr, nullptr, 0, nullptr};
   std::deque<std::vector<std::byte>> planes;
   const auto attached = [&] {
     Backend::Timeline timeline = backend.open();

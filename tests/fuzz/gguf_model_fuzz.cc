@@ -123,7 +123,8 @@ pc::Status step(const pc::BackendModel& backend, const pc_model_desc& desc,
   const std::array<std::int32_t, kPromptTokens> tokens = {
       0, static_cast<std::int32_t>(desc.vocab_size - 1), 0};
   const auto position = static_cast<std::int32_t>(timeline.n_tokens());
-  const pc_run run{tokens.data(), n_tokens, position, position, position > 0, nullptr, nullptr, 0};
+  const pc_run run{tokens.data(), n_tokens, position, position, position > 0,
+                   nullptr,       nullptr,  0,        nullptr};
   std::vector<float> logits(desc.vocab_size);
   pc_step_item item{};
   item.timeline = timeline.get();

@@ -37,7 +37,7 @@ the fresh rows; a 4-D additive mask says who sees whom. Rotations are relative,
 so a whole pass is shifted until its kept rows lie at their places in the
 prompt; a job whose runs would need different shifts cannot be said this way
 and is refused by an assertion. MPT builds its bias from row numbers: it is given
-one built from positions. GPT-2's positions are learned, so that nothing shifts:
+one built from positions. Layers that carry states: see recurrent_rows.py. GPT-2's positions are learned, so that nothing shifts:
 it has only the plans that place every pass where it was computed.
 """
 
@@ -45,12 +45,14 @@ import argparse
 import json
 import pathlib
 import random
+from contextlib import nullcontext
 
 import torch
 from transformers import AutoConfig
 from transformers.models.mpt.modeling_mpt import build_mpt_alibi_tensor
 from transformers.utils import logging
 
+import recurrent_rows
 from make_model_fixtures import model_class
 
 MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", "falcon_7b",
@@ -61,7 +63,7 @@ MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", 
           "ernie4_5_moe", "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "gemma3_media",
           "ministral3", "mistral3", "hunyuan", "deepseek2", "deepseek3", "glm4_moe_lite", "minicpm3",
           "gemma4", "gemma4_keys_v4", "gemma4_moe",
-          "gemma4_media"]
+          "gemma4_media", "lfm2", "qwen3_next", "qwen3_5", "qwen3_5_moe", "granite_hybrid"]
 
 
 def run(tokens, position, keep=True):
@@ -257,7 +259,10 @@ def forward(model, rows):
         inputs = {}
         bias = alibi_of(model, rows.positions)
         model.transformer.build_mpt_alibi_tensor = lambda *_, **__: bias
-    with torch.no_grad():
+    recurrent = recurrent_rows.is_recurrent(text_config(model))
+    if recurrent:
+        mask = recurrent_rows.masks(block_mask(rows, None))
+    with torch.no_grad(), recurrent_rows.row_by_row(model, rows) if recurrent else nullcontext():
         logits = model(input_ids=torch.tensor([rows.tokens]), attention_mask=mask,
                        use_cache=False, **inputs).logits[0]
     if text_config(model).model_type == "mpt":

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "runtime/backend/backend.h"
+#include "tests/support/recurrent_oracle.h"
 #include "tests/support/tiny_model.h"
 
 namespace pc::test {
@@ -322,17 +323,9 @@ class DenseOracle {
     const std::vector<Vector> before = x;
     std::vector<Vector> inputs(n);
     for (std::size_t i = 0; i < n; ++i) inputs[i] = norm(x[i], w.attn_norm, w.attn_norm_bias);
-    const bool latent = w.latent.dims != 0;
-    const pc_layer heads = latent ? with_own_keys(w) : w;
-    std::vector<Vector> q = latent ? latent_queries(heads, inputs) : multiply(w.wq, w.bq, inputs);
-    std::vector<Vector> mixed(n);
-    if (w.wk.data)
-      states.push_back(latent ? kept_of_latent(rows, heads, inputs) : kept(rows, w, inputs));
-    for (std::size_t i = 0; i < n; ++i) {
-      rotate(q[i], heads, w.q_norm, rows[i].position);
-      mixed[i] = attend(rows, i, heads, q[i], states[w.states]);
-    }
-    mixed = multiply(w.wo, w.bo, mixed);
+    std::vector<Vector> mixed = w.recurrent.kind != PC_RECURRENCE_NONE
+                                    ? recur(rows, w.recurrent, inputs)
+                                    : attend(rows, w, inputs, states);
     for (std::size_t i = 0; i < n; ++i) add(norm(mixed[i], w.attn_post_norm, {}), x[i]);
     for (std::size_t i = 0; i < n; ++i) {
       const bool shared = d_.parallel && !w.ffn_norm.data;
@@ -346,6 +339,44 @@ class DenseOracle {
       for (std::size_t i = 0; i < n; ++i)
         mix(w.mixture, x[i], inputs[i], w.ffn.up.data != nullptr, made[i]);
     for (std::size_t i = 0; i < n; ++i) add(norm(made[i], w.ffn_post_norm, {}), x[i]);
+  }
+
+  std::vector<Vector> attend(const std::vector<DenseRow>& rows, const pc_layer& w,
+                             const std::vector<Vector>& inputs, States& states) const {
+    const bool latent = w.latent.dims != 0;
+    const pc_layer heads = latent ? with_own_keys(w) : w;
+    std::vector<Vector> q = latent ? latent_queries(heads, inputs) : multiply(w.wq, w.bq, inputs);
+    std::vector<Vector> mixed(rows.size()), gates;
+    if (w.q_gated) gates = take_gates(w.head_dim, q);
+    if (w.wk.data)
+      states.push_back(latent ? kept_of_latent(rows, heads, inputs) : kept(rows, w, inputs));
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      rotate(q[i], heads, w.q_norm, rows[i].position);
+      mixed[i] = attend(rows, i, heads, q[i], states[w.states]);
+      for (std::size_t c = 0; w.q_gated && c < mixed[i].size(); ++c)
+        mixed[i][c] *= sigmoid(gates[i][c]);
+    }
+    return multiply(w.wo, w.bo, mixed);
+  }
+
+  // Of heads that are each a query and behind it a gate: the gates, which go.
+  static std::vector<Vector> take_gates(std::uint32_t head_dim, std::vector<Vector>& q) {
+    std::vector<Vector> gates(q.size()), queries(q.size());
+    for (std::size_t i = 0; i < q.size(); ++i)
+      for (std::size_t c = 0; c < q[i].size(); ++c)
+        (c / head_dim % 2 == 0 ? queries : gates)[i].push_back(q[i][c]);
+    q = std::move(queries);
+    return gates;
+  }
+
+  std::vector<Vector> recur(const std::vector<DenseRow>& rows, const pc_recurrent& r,
+                            const std::vector<Vector>& inputs) const {
+    const auto product = [&](const pc_tensor& w) {
+      return w.data ? multiply(w, {}, inputs) : std::vector<Vector>();
+    };
+    RecurrentOracle oracle(r, d_.norm_eps,
+                           {product(r.in), product(r.gate), product(r.decay), product(r.write)});
+    return multiply(r.out, {}, oracle.all(rows));
   }
 
   std::vector<Vector> network(const pc_ffn& f, const std::vector<Vector>& inputs) const {

@@ -16,6 +16,7 @@
 #include "modules/kv.h"
 #include "runtime/backend/backend.h"
 #include "runtime/backend/precision.h"
+#include "runtime/backend/state_map.h"
 #include "runtime/backend/states_shape.h"
 #include "tests/support/dense_oracle.h"
 
@@ -87,15 +88,16 @@ inline pc_kv_planes seam_planes(const KvPlanes& p) {
   return {p.data, p.plane_blocks, p.first_block};
 }
 inline pc_kv_segment seam_segment(const KvSegment& s, std::int32_t position) {
-  return {s.data,     s.plane_blocks, s.first_block,  s.begin,
-          s.n_tokens, position,       s.key_position, nullptr};
+  return {s.data,   s.plane_blocks, s.first_block, s.begin, s.n_tokens,
+          position, s.key_position, nullptr,       0};
 }
 
 // Planes of one encoded run, as a module file would hold them.
 struct EncodedRun {
   std::vector<std::byte> bytes;
   KvPlanes planes;
-  KvSegment segment;  // key_position local, position to be set
+  KvSegment segment;       // key_position local, position to be set
+  std::vector<float> map;  // of recurrent layers' states, where there are such
 };
 
 // Calls of a backend's table that must succeed, and owners of what they make.
@@ -192,22 +194,26 @@ class PlanRunner {
  public:
   PlanRunner(const pc_backend_v1* backend, const pc_model_desc& desc, KvType type,
              std::uint32_t threads, Precision precision = Precision::kFast)
-      : backend_(backend, desc, type, threads, precision), gaps_(!desc.alibi_slopes) {}
+      : desc_(desc), backend_(backend, desc, type, threads, precision), gaps_(!desc.alibi_slopes) {}
 
   // The kept runs of a job, keys rotated at local positions.
   std::map<std::uint32_t, EncodedRun> encode(const RawJob& job) {
     std::map<std::uint32_t, EncodedRun> kept;
     std::deque<pc_kv_planes> planes;
+    std::deque<pc_state_map> maps;
     const KvType type = backend_.geometry().type();
     std::vector<pc_run> runs;
     for (const RawRun& r : job.runs) {
       runs.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()), r.position,
-                      r.position - first_kept_position(job), 0, nullptr, nullptr, 0});
+                      r.position - first_kept_position(job), 0, nullptr, nullptr, 0, nullptr});
       if (!r.keep) continue;
       EncodedRun& e = kept[static_cast<std::uint32_t>(runs.size() - 1)];
       e = planes_for(runs.back());
       planes.push_back(seam_planes(e.planes));
       if (fresh_type(type) == type) runs.back().planes = &planes.back();
+      if (e.map.empty()) continue;
+      maps.push_back({e.map.data(), runs.back().n_tokens});
+      runs.back().state_map = &maps.back();
     }
     const Backend::Timeline timeline = backend_.open();
     backend_.compute(timeline, runs);
@@ -233,12 +239,15 @@ class PlanRunner {
     for (const FreshRun& r : prompt.fresh_runs)
       prompt.fresh.push_back({r.tokens.data(), static_cast<std::uint32_t>(r.tokens.size()),
                               r.positions[0], r.positions[0], 1, nullptr,
-                              r.has_gaps() ? r.positions.data() : nullptr, 0});
+                              r.has_gaps() ? r.positions.data() : nullptr, 0, nullptr});
     for (const RawJob& job : plan.jobs) prompt.encoded.push_back(encode(job));
     for (const RawPlanRun& r : plan.prompt) {
       if (r.job < 0) continue;
-      const KvSegment& s = prompt.encoded[static_cast<std::size_t>(r.job)].at(r.run).segment;
+      const EncodedRun& e = prompt.encoded[static_cast<std::size_t>(r.job)].at(r.run);
+      const KvSegment& s = e.segment;
       prompt.segments.push_back(seam_segment(s, r.position));
+      if (!e.map.empty()) prompt.segments.back().recurrent = e.map.data();
+      prompt.segments.back().maps_states = 1;
       std::vector<std::uint32_t>& hidden = prompt.hidden.emplace_back();
       if (!r.anew.empty()) hidden.resize((s.n_tokens + 31) / 32);
       for (const std::uint32_t i : r.anew) hidden[i / 32] |= 1u << i % 32;
@@ -285,11 +294,13 @@ class PlanRunner {
     const KvGeometry& geometry = backend_.geometry();
     e.bytes.resize(geometry.state_bytes(kv_blocks(run.n_tokens)));
     e.planes = dense_planes(e.bytes.data(), geometry, kv_blocks(run.n_tokens));
+    e.map.resize(StateMapShape(desc_, run.n_tokens).n_numbers());
     e.segment = {
         {e.planes.data, &geometry, e.planes.plane_blocks, 0}, 0, run.n_tokens, 0, run.key_position};
     return e;
   }
 
+  const pc_model_desc& desc_;
   Backend backend_;
   bool gaps_;  // may fresh runs have gaps?
 };

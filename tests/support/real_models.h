@@ -197,7 +197,7 @@ class RealEngine {
     std::vector<std::vector<float>> all;
     const auto compute = [&](const std::int32_t* first, std::uint32_t count, std::uint32_t at) {
       const auto position = static_cast<std::int32_t>(at);
-      const pc_run run{first, count, position, position, 1, nullptr, nullptr, 0};
+      const pc_run run{first, count, position, position, 1, nullptr, nullptr, 0, nullptr};
       all.emplace_back(engine_->model().desc.vocab_size);
       must(engine_->scheduler().compute(
           {.timeline = &timeline, .runs = {&run, 1}, .logits = all.back().data()}));

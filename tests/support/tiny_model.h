@@ -53,6 +53,13 @@ struct TinyShape {
   // Latent attention: dimensions of the latent, and of a head's parts; rope_dims are rotated.
   std::uint32_t latent = 0, nope = 0, value = 0, q_rank = 0;
 
+  // Of every second layer, from the first on (pc_recurrence).
+  std::uint32_t recurrence = PC_RECURRENCE_NONE;
+  bool is_recurrent(std::uint32_t layer) const {
+    return recurrence != PC_RECURRENCE_NONE && layer % 2 == 0;
+  }
+  void make_recurrent(Random& random);
+
   std::uint32_t kv_heads_of(std::uint32_t layer) const {
     if (!two_shapes || layer % 2 == 0) return n_kv_heads;
     return n_kv_heads == n_heads ? n_heads / 2 : n_heads;
@@ -133,6 +140,14 @@ struct TinyShape {
     n_shared = 0;
   }
 };
+
+// Without the parts that it does not stand with.
+inline void TinyShape::make_recurrent(Random& random) {
+  recurrence = random.between(PC_RECURRENCE_CONVOLUTION, PC_RECURRENCE_MAMBA2);
+  n_layers = random.between(2, 4);
+  n_shared = 0;
+  two_shapes = false;
+}
 
 inline void TinyShape::add_mixture(Random& random) {
   n_groups = random.between(1, 3);
@@ -225,10 +240,12 @@ class TinyModel {
     layer.n_kv_heads = shape.kv_heads_of(l);
     layer.head_dim = hd;
     layer.attn_scale = 1.0f / std::sqrt(static_cast<float>(hd));
-    layer.states = owner;
+    layer.states = shape.recurrence == PC_RECURRENCE_NONE ? owner : l / 2;
     layer.norm_values = shape.norm_values;
     layer.norm_rotated = shape.norms_rotated;
-    if (shape.latent != 0) {
+    if (shape.is_recurrent(l)) {
+      add_recurrent(shape, &layer.recurrent);
+    } else if (shape.latent != 0) {
       add_latent(shape, &layer);
     } else {
       layer.wq = matrix(q, d, type);
@@ -251,12 +268,13 @@ class TinyModel {
       layer.attn_post_norm = norm(d);
       layer.ffn_post_norm = norm(d);
     }
-    if (shape.biases) {
+    const bool attends = !shape.is_recurrent(l);
+    if (shape.biases && attends) {
       layer.bq = matrix(1, q, type);
       if (layer.wk.data) layer.bk = matrix(1, kv, type);
       if (layer.wv.data) layer.bv = matrix(1, kv, type);
     }
-    if (shape.head_norms) {
+    if (shape.head_norms && attends) {
       layer.q_norm = norm(shape.whole_head_norms ? q : hd);
       if (layer.wk.data) layer.k_norm = norm(shape.whole_head_norms ? kv : hd);
     }
@@ -266,13 +284,44 @@ class TinyModel {
       layer.ple_norm = norm(d);
     }
     if (shape.output_scales) layer.output_scale = matrix(1, 1, type, 0.9f);
-    if (shape.sinks) layer.sinks = matrix(1, shape.n_heads, type, 1.0f);
+    if (shape.sinks && attends) layer.sinks = matrix(1, shape.n_heads, type, 1.0f);
     layer.window = l % 2 ? shape.window : 0;
     layer.rope = shape.n_ropes == 0                             ? PC_NO_ROPE
                  : shape.all_layers_rotate                      ? owner % shape.n_ropes
                  : owner % (shape.n_ropes + 1) == shape.n_ropes ? PC_NO_ROPE
                                                                 : owner % (shape.n_ropes + 1);
     return layer;
+  }
+
+  void add_recurrent(const TinyShape& shape, pc_recurrent* r) {
+    const std::uint32_t d = shape.d_model, type = shape.dtype;
+    const bool corrects = shape.recurrence == PC_RECURRENCE_GATED_DELTA;
+    r->kind = shape.recurrence;
+    r->n_taps = random_.between(2, 4);
+    r->n_channels = random_.between(4, 20);
+    if (shape.recurrence != PC_RECURRENCE_CONVOLUTION) {
+      r->n_key_heads = random_.between(1, 2);
+      r->n_heads = r->n_key_heads * random_.between(1, 2);
+      r->keys_by_turns = random_.chance(0.5);
+      r->d_k = random_.between(2, 24);
+      r->d_v = random_.between(4, 20);  // a norm of one number would leave its sign
+      r->norm_dims = r->d_v;
+      r->n_channels = 2 * r->n_key_heads * r->d_k + r->n_heads * r->d_v;
+      r->gate = matrix(r->n_heads * r->d_v, d, type);
+      r->decay = matrix(r->n_heads, d, type);
+      if (corrects) r->write = matrix(r->n_heads, d, type);
+      r->a = matrix(1, r->n_heads, PC_DTYPE_F32);
+      for (float& x : f32_.back()) x = -std::exp(3 * x);
+      r->step_bias = matrix(1, r->n_heads, type);
+      r->step_least = 0.01f, r->step_most = 2.0f;
+      if (!corrects) r->skip = matrix(1, r->n_heads, type);
+      r->norm = norm(r->d_v);
+    }
+    const bool alone = r->n_heads == 0;
+    r->in = matrix(alone ? 3 * r->n_channels : r->n_channels, d, type);
+    r->conv = matrix(r->n_taps, r->n_channels, PC_DTYPE_F32, 1.0f);
+    if (random_.chance(0.5)) r->conv_bias = matrix(1, r->n_channels, type);
+    r->out = matrix(d, alone ? r->n_channels : r->n_heads * r->d_v, type);
   }
 
   void add_latent(const TinyShape& shape, pc_layer* layer) {

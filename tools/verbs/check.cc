@@ -38,10 +38,17 @@ std::string modules_table(const Json& schema) {
   return table.text();
 }
 
+// What modules of a model cost more whose layers carry states.
+std::string recurrent_cell(const Json& schema) {
+  const Json& bytes = schema["recurrent_bytes"];
+  if (bytes.number() == std::uint64_t{0}) return "";
+  return ", " + size_cell(bytes) + " of them for what modules make of recurrent layers' states";
+}
+
 std::string schema_text(const Json& schema) {
   return "schema " + cell(schema["name"]) + ": positions " + cell(schema["positions"]) +
          ", attend " + cell(schema["attend"]) + "; " + cell(schema["tokens"]) + " tokens, " +
-         size_cell(schema["bytes"]) + " when stored\n" +
+         size_cell(schema["bytes"]) + " when stored" + recurrent_cell(schema) + "\n" +
          (schema["relocates"].truth()
               ? ""
               : "The model's states are bound to their positions: a module is found again "

@@ -72,6 +72,15 @@ std::string approximate_line(const Json& plan) {
   return sentence.empty() ? "" : sentence + " (check --answers measures by how much)\n";
 }
 
+// What modules of a model cost more whose layers carry states.
+std::string recurrent_line(const Json& plan) {
+  std::uint64_t bytes = 0;
+  for (const Json& m : plan["modules"].items()) bytes += m["recurrent_bytes"].number().value_or(0);
+  if (bytes == 0) return "";
+  return "Of the modules' bytes " + format_size(bytes) +
+         " are what they make of recurrent layers' states.\n";
+}
+
 std::string plan_text(const Json& plan) {
   return "schema " + cell(plan["schema"]) + ": positions " + cell(plan["positions"]) + ", attend " +
          cell(plan["attend"]) + "\n" +
@@ -80,10 +89,10 @@ std::string plan_text(const Json& plan) {
               ? ""
               : "The model's states are bound to their positions: a module is found again "
                 "only where the schema places it.\n") +
-         "\n" + runs_table(plan) + modules_table(plan) + "\n" + cell(plan["prompt_tokens"]) +
-         " prompt tokens: " + cached_cell(plan) + ", " + cell(plan["computed_tokens"]) +
-         " to compute" + repaired_cell(plan) + "; the answer starts at position " +
-         cell(plan["end"]) + "\n" + approximate_line(plan);
+         "\n" + runs_table(plan) + modules_table(plan) + recurrent_line(plan) + "\n" +
+         cell(plan["prompt_tokens"]) + " prompt tokens: " + cached_cell(plan) + ", " +
+         cell(plan["computed_tokens"]) + " to compute" + repaired_cell(plan) +
+         "; the answer starts at position " + cell(plan["end"]) + "\n" + approximate_line(plan);
 }
 
 }  // namespace

@@ -100,6 +100,7 @@ constexpr std::array kFields = {
     Field{"kv_type", "K/V type", plain},
     Field{"kv_bytes_per_token", "K/V a token", size},
     Field{"recurrent_bytes", "recurrent states", size_unless_zero},
+    Field{"recurrent_map_bytes", "a module's map of them", size_unless_zero},
     Field{"weights_digest", "weights digest", digest},
     Field{"tokenizer_digest", "tokenizer digest", plain},
 };

@@ -12,24 +12,11 @@
 
 namespace pc {
 
-// Rows [first, first + n) of a sweep, all of one timeline and in its order.
-struct RecurrentRows {
-  std::uint32_t first, n;
-  const float* before;  // the states of all layers (runtime/cpu/states/recurrent_states.h)
-  float* after;         // where those behind the last row go; not `before`
-};
-
 class ChannelInputs {
  public:
-  // made: [rows of the sweep] of channels, rows `width` apart. first_number: of the layer's state
-  // in those of the rows.
-  ChannelInputs(const pc_recurrent& r, const RecurrentRows& rows, std::size_t first_number,
-                const float* made, std::size_t width)
-      : n_(r.n_channels),
-        n_kept_(r.n_taps - 1),
-        before_(rows.before + first_number),
-        rows_(made + rows.first * width),
-        width_(width) {}
+  // before: [n_taps - 1, n_channels], of the tokens before. rows: of channels, `width` apart.
+  ChannelInputs(const pc_recurrent& r, const float* before, const float* rows, std::size_t width)
+      : n_(r.n_channels), n_kept_(r.n_taps - 1), before_(before), rows_(rows), width_(width) {}
 
   // Those of row i, counted from the first; those before it are negative, down to -(n_taps - 1).
   const float* at(std::int64_t i) const {
@@ -37,7 +24,8 @@ class ChannelInputs {
                   : before_ + static_cast<std::size_t>(i + n_kept_) * n_;
   }
 
-  // What rows behind these n will read. after: [n_taps - 1, n_channels]
+  // What rows behind these n will read. after: [n_taps - 1, n_channels], maybe where those of the
+  // tokens before are.
   void keep(std::uint32_t n_rows, float* after) const {
     for (std::int64_t j = 0; j < n_kept_; ++j)
       std::copy_n(at(std::int64_t{n_rows} - n_kept_ + j), n_, after + j * n_);

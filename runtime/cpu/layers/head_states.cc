@@ -5,6 +5,7 @@
 
 #include "runtime/backend/layer_parts.h"
 #include "runtime/cpu/layers/short_convolution.h"
+#include "runtime/cpu/layers/state_maps.h"
 
 namespace pc {
 namespace {
@@ -64,26 +65,31 @@ HeadStates::HeadStates(const pc_model_desc& desc, const simd::Kernels& kernels, 
       decay_(std::size_t{max_rows} * largest_of_layers(desc, heads)),
       write_(decay_.size()) {}
 
-Status HeadStates::run(const pc_recurrent& r, const Gemm::Input& h,
-                       std::span<const RecurrentRows> timelines, std::size_t first_number,
-                       Gemm* gemm, float* z) {
+Status HeadStates::run(const RecurrentLayer& layer, const Gemm::Input& h,
+                       std::span<const RecurrentRows> timelines, Gemm* gemm, float* z) {
+  const pc_recurrent& r = layer.r;
   const Gemm::Product products[] = {{&r.in, inputs_.data()},
                                     {&r.gate, gate_.data()},
                                     {&r.decay, decay_.data()},
                                     {&r.write, write_.data()}};
   PC_CHECK_OK(gemm->linear(h, std::span(products, corrects(r) ? 4 : 3), false));
+  by_timeline_.clear();
   for (const RecurrentRows& rows : timelines) {
-    const ChannelInputs inputs(r, rows, first_number, inputs_.data(), r.n_channels);
+    const ChannelInputs inputs = inputs_of(layer, rows, inputs_.data(), r.n_channels);
     parallel_.for_each(rows.n, [&](std::uint32_t i, std::uint32_t) {
       const std::uint32_t row = rows.first + i;
       convolve_row(r, inputs, i, kernels_, read_.data() + std::size_t{row} * r.n_channels);
       prepare_row(r, row);
     });
-    inputs.keep(rows.n, rows.after + first_number);
+    keep_inputs(layer, rows, inputs);
+    if (rows.made && is_short_run(r, rows.made->n_tokens())) keep_tokens(layer, rows);
+    if (!rows.goes_on()) by_timeline_.emplace_back(&rows, 0);
+    by_timeline_.back() = {by_timeline_.back().data(), by_timeline_.back().size() + 1};
   }
-  const auto n_timelines = static_cast<std::uint32_t>(timelines.size());
+  const auto n_timelines = static_cast<std::uint32_t>(by_timeline_.size());
   parallel_.for_each(n_timelines * r.n_heads, [&](std::uint32_t task, std::uint32_t) {
-    recur(r, timelines[task / r.n_heads], first_number, task % r.n_heads, z);
+    for (const RecurrentRows& rows : by_timeline_[task / r.n_heads])
+      recur(layer, rows, task % r.n_heads, z);
   });
   parallel_.for_each(h.m, [&](std::uint32_t row, std::uint32_t) { finish_row(r, row, z); });
   return ok();
@@ -111,34 +117,117 @@ void HeadStates::prepare_row(const pc_recurrent& r, std::uint32_t row) {
   }
 }
 
-// All rows of a timeline through the state of one head.
-void HeadStates::recur(const pc_recurrent& r, const RecurrentRows& rows, std::size_t first_number,
-                       std::uint32_t head, float* z) const {
+// All these rows through the state of one head, and through the map that they are part of.
+void HeadStates::recur(const RecurrentLayer& layer, const RecurrentRows& rows, std::uint32_t head,
+                       float* z) const {
+  const pc_recurrent& r = layer.r;
+  const bool maps = rows.made && !is_short_run(r, rows.made->n_tokens());
+  simd::RecurArgs args = through_rows(r, rows, head);
+  const std::size_t width = std::size_t{r.n_heads} * r.d_v;
+  args.y = z + rows.first * width + std::size_t{head} * r.d_v;
+  args.y_stride = width;
+  args.before = state_before(layer, rows, head, kernels_, alike_);
+  args.after = rows.after + head_number(layer, head);
+  kernels_.recur(args);
+  if (!maps) return;
+  make_map(layer, rows, head);
+  if (rows.ends_map()) end_map(layer, rows, head);
+}
+
+// What rows read and write of a head; the states are to be filled in.
+simd::RecurArgs HeadStates::through_rows(const pc_recurrent& r, const RecurrentRows& rows,
+                                         std::uint32_t head) const {
   const Channels at(r);
-  const std::uint32_t key_head =
-      r.keys_by_turns ? head % r.n_key_heads : head / (r.n_heads / r.n_key_heads);
+  const std::size_t key = std::size_t{key_head_of(r, head)} * r.d_k;
   const float* const x = read_.data() + std::size_t{rows.first} * r.n_channels;
   const std::size_t scalars = std::size_t{rows.first} * r.n_heads + head;
-  const std::size_t width = std::size_t{r.n_heads} * r.d_v;
-  const std::size_t state =
-      first_number + kept_inputs(r) + head * simd::state_numbers(r.d_k, r.d_v);
-  kernels_.recur({.q = x + at.q + std::size_t{key_head} * r.d_k,
-                  .k = x + at.k + std::size_t{key_head} * r.d_k,
-                  .v = x + at.v + std::size_t{head} * r.d_v,
-                  .y = z + rows.first * width + std::size_t{head} * r.d_v,
-                  .decay = decay_.data() + scalars,
-                  .write = write_.data() + scalars,
-                  .key_stride = r.n_channels,
-                  .value_stride = r.n_channels,
-                  .y_stride = width,
-                  .scalar_stride = r.n_heads,
-                  .n = rows.n,
-                  .d_k = r.d_k,
-                  .d_v = r.d_v,
-                  .before = rows.before + state,
-                  .after = rows.after + state,
-                  .corrects = corrects(r),
-                  .alike = alike_});
+  simd::RecurArgs args{};
+  args.q = x + at.q + key;
+  args.k = x + at.k + key;
+  args.v = x + at.v + std::size_t{head} * r.d_v;
+  args.decay = decay_.data() + scalars;
+  args.write = write_.data() + scalars;
+  args.key_stride = args.value_stride = r.n_channels;
+  args.scalar_stride = r.n_heads;
+  args.n = rows.n;
+  args.d_k = r.d_k;
+  args.d_v = r.d_v;
+  args.corrects = corrects(r);
+  args.alike = alike_;
+  return args;
+}
+
+// B is what becomes of zeros, and P of the unit matrix where all values are zeros.
+void HeadStates::make_map(const RecurrentLayer& layer, const RecurrentRows& rows,
+                          std::uint32_t head) const {
+  const pc_recurrent& r = layer.r;
+  MadeMap::Running before = rows.made->before(r, layer.index, head);
+  const MadeMap::Running after = rows.made->after(r, layer.index, head);
+  if (rows.begins_map()) {
+    before = after;
+    begin_map(r, after);
+  }
+  simd::RecurArgs args = through_rows(r, rows, head);
+  args.q = nullptr;
+  args.before = before.states;
+  args.after = after.states;
+  kernels_.recur(args);
+  if (!corrects(r)) {
+    double factor = *before.factors;
+    for (std::size_t i = 0; i < rows.n; ++i) factor *= args.decay[i * args.scalar_stride];
+    *after.factors = static_cast<float>(factor);
+    return;
+  }
+  args.v = nullptr;
+  args.d_v = r.d_k;
+  args.before = before.factors;
+  args.after = after.factors;
+  kernels_.recur(args);
+}
+
+void HeadStates::begin_map(const pc_recurrent& r, const MadeMap::Running& map) {
+  std::fill_n(map.states, simd::state_numbers(r.d_k, r.d_v), 0.0f);
+  if (!corrects(r)) {
+    *map.factors = 1.0f;
+    return;
+  }
+  std::fill_n(map.factors, simd::state_numbers(r.d_k, r.d_k), 0.0f);
+  for (std::uint32_t i = 0; i < r.d_k; ++i) map.factors[simd::state_number(r.d_k, i, i)] = 1.0f;
+}
+
+// P is kept as P^T.
+void HeadStates::end_map(const RecurrentLayer& layer, const RecurrentRows& rows,
+                         std::uint32_t head) {
+  const pc_recurrent& r = layer.r;
+  const StateMapPart& part = rows.made->part(layer.index);
+  const MadeMap::Running made = rows.made->after(r, layer.index, head);
+  const std::size_t n = simd::state_numbers(r.d_k, r.d_v);
+  float* const factors = rows.made->numbers() + part.factors + head * factor_numbers(r);
+  std::copy_n(made.states, n, rows.made->numbers() + part.states + head * n);
+  if (!corrects(r)) *factors = *made.factors;
+  for (std::uint32_t j = 0; corrects(r) && j < r.d_k; ++j)
+    for (std::uint32_t i = 0; i < r.d_k; ++i)
+      factors[std::size_t{j} * r.d_k + i] = made.factors[simd::state_number(r.d_k, i, j)];
+}
+
+// Of a short run, what its tokens read and write stands for the map.
+void HeadStates::keep_tokens(const RecurrentLayer& layer, const RecurrentRows& rows) const {
+  const pc_recurrent& r = layer.r;
+  const Channels at(r);
+  const StateMapPart& part = rows.made->part(layer.index);
+  float* const numbers = rows.made->numbers();
+  const std::size_t keys = std::size_t{r.n_key_heads} * r.d_k;
+  const std::size_t values = std::size_t{r.n_heads} * r.d_v;
+  for (std::size_t i = 0; i < rows.n; ++i) {
+    const std::size_t row = rows.first + i, token = rows.made_first + i;
+    const float* const x = read_.data() + row * r.n_channels;
+    std::copy_n(x + at.k, keys, numbers + part.keys + token * keys);
+    std::copy_n(x + at.v, values, numbers + part.values + token * values);
+    std::copy_n(decay_.data() + row * r.n_heads, r.n_heads,
+                numbers + part.decays + token * r.n_heads);
+    std::copy_n(write_.data() + row * r.n_heads, r.n_heads,
+                numbers + part.writes + token * r.n_heads);
+  }
 }
 
 // Skips, norms and gates what was read of the states.

@@ -9,12 +9,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/parallel.h"
 #include "base/status.h"
 #include "runtime/backend/backend.h"
-#include "runtime/cpu/layers/channel_inputs.h"
+#include "runtime/cpu/layers/recurrent_rows.h"
 #include "runtime/cpu/products/gemm.h"
 #include "simd/kernels.h"
 
@@ -25,15 +26,21 @@ class HeadStates {
   HeadStates(const pc_model_desc& desc, const simd::Kernels& kernels, Parallel parallel,
              std::uint32_t max_rows, bool alike);
 
-  // z: [rows of the sweep, n_heads * d_v], normed and gated. first_number: of the layer's state in
-  // those of the rows.
-  Status run(const pc_recurrent& r, const Gemm::Input& h, std::span<const RecurrentRows> timelines,
-             std::size_t first_number, Gemm* gemm, float* z);
+  // z: [rows of the sweep, n_heads * d_v], normed and gated. timelines: rows of one timeline, the
+  // later of which go on behind the earlier ones, stand one behind the other.
+  Status run(const RecurrentLayer& layer, const Gemm::Input& h,
+             std::span<const RecurrentRows> timelines, Gemm* gemm, float* z);
 
  private:
   void prepare_row(const pc_recurrent& r, std::uint32_t row);
-  void recur(const pc_recurrent& r, const RecurrentRows& rows, std::size_t first_number,
-             std::uint32_t head, float* z) const;
+  void recur(const RecurrentLayer& layer, const RecurrentRows& rows, std::uint32_t head,
+             float* z) const;
+  simd::RecurArgs through_rows(const pc_recurrent& r, const RecurrentRows& rows,
+                               std::uint32_t head) const;
+  void make_map(const RecurrentLayer& layer, const RecurrentRows& rows, std::uint32_t head) const;
+  static void begin_map(const pc_recurrent& r, const MadeMap::Running& map);
+  static void end_map(const RecurrentLayer& layer, const RecurrentRows& rows, std::uint32_t head);
+  void keep_tokens(const RecurrentLayer& layer, const RecurrentRows& rows) const;
   void finish_row(const pc_recurrent& r, std::uint32_t row, float* z);
 
   const simd::Kernels& kernels_;
@@ -45,6 +52,7 @@ class HeadStates {
   AlignedBuffer<float> gate_;    // [rows, n_heads * d_v]
   AlignedBuffer<float> decay_;   // [rows, n_heads] what `decay` makes, then what S decays by
   AlignedBuffer<float> write_;   // [rows, n_heads]
+  std::vector<std::span<const RecurrentRows>> by_timeline_;  // of the sweep
 };
 
 }  // namespace pc

@@ -25,7 +25,7 @@ struct Module {
     const std::uint32_t n_blocks = (n_tokens + kFileBlockTokens - 1) / kFileBlockTokens;
     const std::size_t plane = n_blocks * file_block_bytes(kShape.type, kShape.head_dim);
     bytes.assign(2 * plane * kShape.n_kv_heads * kShape.n_layers, std::byte{fill});
-    const pc_kv_segment segment{bytes.data(), n_blocks, 0, 0, n_tokens, 0, 0, nullptr};
+    const pc_kv_segment segment{bytes.data(), n_blocks, 0, 0, n_tokens, 0, 0, nullptr, 0};
     runs = runs_of(&segment, 1);
   }
   std::vector<std::byte> bytes;

@@ -46,7 +46,7 @@ void step(Backend& backend, std::vector<Talk>& talks, const std::vector<std::uin
     if (n[i] == 0) continue;
     Talk& talk = talks[i];
     const auto at = static_cast<std::int32_t>(talk.n_done);
-    runs.push_back({talk.tokens.data() + at, n[i], at, at, 1, nullptr, nullptr, 0});
+    runs.push_back({talk.tokens.data() + at, n[i], at, at, 1, nullptr, nullptr, 0, nullptr});
     pc_step_item item{};
     item.timeline = talk.timeline.get();
     item.runs = &runs.back();
@@ -197,7 +197,8 @@ TEST_CASE(
     const auto ask = [&](Backend::Timeline& timeline, std::uint32_t done, std::uint32_t n,
                          Backend::Timeline* other, std::uint64_t* weights) {
       const auto at = static_cast<std::int32_t>(done);
-      const pc_run part{prompt.fresh[0].tokens + at, n, 293 + at, 293 + at, 1, nullptr, nullptr, 0};
+      const pc_run part{
+          prompt.fresh[0].tokens + at, n, 293 + at, 293 + at, 1, nullptr, nullptr, 0, nullptr};
       pc_step_item items[2] = {};
       const std::size_t mine = other && random.chance(0.5) ? 1 : 0;
       for (pc_step_item& item : items) item.runs = &part, item.n_runs = 1;

@@ -118,7 +118,7 @@ TEST_CASE("timelines that share modules in any order decode together as alone") 
       Step step(backend);
       for (std::uint32_t t = 0; t < kTimelines; ++t) {
         const std::int32_t p = positions[t] + token;
-        runs.push_back({&ids[t], 1, p, p, 1, nullptr, nullptr, 0});
+        runs.push_back({&ids[t], 1, p, p, 1, nullptr, nullptr, 0, nullptr});
         step.add(together[t], {&runs[t], 1});
       }
       step.run();
@@ -144,9 +144,9 @@ TEST_CASE("layers behind the last that has states are computed for those who rea
   const TinyModel model(34, shape);
   Backend backend(backend_under_test(), model.desc, KvType::kF32, 2);
   const auto tokens = random_tokens(random, 60, 64);
-  const pc_run head{tokens.data(), 50, 0, 0, 1, nullptr, nullptr, 0},
-      tail{&tokens[50], 10, 50, 50, 1, nullptr, nullptr, 0},
-      all{tokens.data(), 60, 0, 0, 1, nullptr, nullptr, 0};
+  const pc_run head{tokens.data(), 50, 0, 0, 1, nullptr, nullptr, 0, nullptr},
+      tail{&tokens[50], 10, 50, 50, 1, nullptr, nullptr, 0, nullptr},
+      all{tokens.data(), 60, 0, 0, 1, nullptr, nullptr, 0, nullptr};
   const auto unread = [&](Backend& by, const Backend::Timeline& timeline) {
     Step step(by);
     step.add(timeline, {&head, 1});
@@ -197,7 +197,8 @@ TEST_CASE("a fork goes on by itself, and a rewound timeline as if it had not bee
     const auto run = [](const std::vector<std::int32_t>& tokens, std::size_t at) {
       const auto p = static_cast<std::int32_t>(at);
       return pc_run{
-          tokens.data(), static_cast<std::uint32_t>(tokens.size()), p, p, 1, nullptr, nullptr, 0};
+          tokens.data(), static_cast<std::uint32_t>(tokens.size()), p, p, 1, nullptr, nullptr, 0,
+          nullptr};
     };
     const auto fresh = [&](std::vector<std::int32_t> tokens,
                            const std::vector<std::int32_t>& more) {
@@ -235,8 +236,8 @@ TEST_CASE("what is attached later is seen from then on, and forgotten when it is
   const auto module = runner.encode({{{random_tokens(random, 40, 64), 0, true}}});
   const pc_kv_segment segment = seam_segment(module.at(0).segment, 10);
   const auto tokens = random_tokens(random, 20, 64);
-  const pc_run head{tokens.data(), 10, 0, 0, 1, nullptr, nullptr, 0},
-      tail{&tokens[10], 10, 50, 50, 1, nullptr, nullptr, 0};
+  const pc_run head{tokens.data(), 10, 0, 0, 1, nullptr, nullptr, 0, nullptr},
+      tail{&tokens[10], 10, 50, 50, 1, nullptr, nullptr, 0, nullptr};
   Backend::Timeline later = backend.open(), without = backend.open();
   backend.compute(later, {&head, 1});
   backend.compute(without, {&head, 1});
@@ -257,11 +258,12 @@ TEST_CASE("an item fails alone, and leaves its timeline as it was") {
   bad[390] = 64;
   const auto run = [](const std::vector<std::int32_t>& tokens, std::int32_t p) {
     return pc_run{
-        tokens.data(), static_cast<std::uint32_t>(tokens.size()), p, p, 1, nullptr, nullptr, 0};
+        tokens.data(), static_cast<std::uint32_t>(tokens.size()), p, p, 1, nullptr, nullptr, 0,
+        nullptr};
   };
   const std::int32_t set = 1;
   const pc_run first = run(good, 0), fine = run(good, 400), broken = run(bad, 400),
-               nothing{good.data(), 0, 400, 400, 1, nullptr, nullptr, 0};
+               nothing{good.data(), 0, 400, 400, 1, nullptr, nullptr, 0, nullptr};
   std::vector<Backend::Timeline> timelines;
   for (int i = 0; i < 4; ++i) {
     timelines.push_back(backend.open());
@@ -312,7 +314,8 @@ TEST_CASE("an item's rows are what each token would have made as the last one, o
                   from != 0,
                   nullptr,
                   nullptr,
-                  0};
+                  0,
+                  nullptr};
   };
   const std::vector<pc_run> runs = {run(0, kTokens / 2), run(kTokens / 2, kTokens - kTokens / 2)};
   const std::vector<pc_run> alone = {run(0, 7)};
@@ -378,8 +381,8 @@ TEST_CASE("numbers that are not finite end the item that they belong to, and nam
   std::ranges::replace(good, 5, 6);
   auto bad = good;
   bad[7] = 5;
-  const pc_run fine{good.data(), 20, 0, 0, 1, nullptr, nullptr, 0},
-      broken{bad.data(), 20, 0, 0, 1, nullptr, nullptr, 0};
+  const pc_run fine{good.data(), 20, 0, 0, 1, nullptr, nullptr, 0, nullptr},
+      broken{bad.data(), 20, 0, 0, 1, nullptr, nullptr, 0, nullptr};
   const Backend::Timeline a = backend.open(), b = backend.open(), c = backend.open();
   Step step(backend);
   step.add(a, {&fine, 1});

@@ -28,7 +28,7 @@ std::vector<pc_step_item> step(Backend& backend, const std::vector<Asked>& asked
   runs.reserve(asked.size());
   for (const Asked& one : asked) {
     runs.push_back({one.tokens.data(), static_cast<std::uint32_t>(one.tokens.size()), one.position,
-                    one.position, 1, nullptr, nullptr, 0});
+                    one.position, 1, nullptr, nullptr, 0, nullptr});
     items.push_back({});
     items.back().timeline = one.timeline;
     items.back().runs = &runs.back();

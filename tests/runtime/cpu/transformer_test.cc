@@ -63,6 +63,42 @@ TEST_CASE("two thousand random plans, over all parts that families have, equal t
   }
 }
 
+#ifndef PC_TEST_CUDA  // which leaves these models to the CPU
+// As a conversation into which later turns bring modules: each is attached when all that stands
+// before it is computed. Gives the logits of the last token.
+std::vector<float> run_in_order(PlanRunner& runner, const RawPlan& plan) {
+  const PlanRunner::Prompt prompt = runner.prompt_of(plan);
+  Backend::Timeline timeline = runner.backend().open();
+  std::vector<float> logits;
+  std::size_t next = 0;
+  for (const pc_run& run : prompt.fresh) {
+    for (; next < prompt.segments.size() && prompt.segments[next].position < run.position; ++next)
+      runner.backend().attach(timeline, prompt.segments[next]);
+    logits = runner.backend().compute(timeline, {&run, 1});
+  }
+  return logits;
+}
+
+TEST_CASE("random plans of models whose layers carry states equal the dense oracle") {
+  Random random(19);
+  for (int shape_index = 0; shape_index < 40; ++shape_index) {
+    TinyShape shape = random_shape(random);
+    shape.make_recurrent(random);
+    const TinyModel model(400 + static_cast<std::uint64_t>(shape_index), shape);
+    const DenseOracle oracle(model.desc);
+    PlanRunner runner(backend_under_test(), model.desc, KvType::kF32, shape_index % 2 + 1);
+    for (int i = 0; i < 20; ++i) {
+      INFO("shape " << shape_index << " plan " << i);
+      const RawPlan plan = random_plan(random, shape.vocab_size, false);
+      require_plan(runner, oracle, plan, kF32Tolerance, i % 3 == 0, !model.desc.alibi_slopes);
+      const std::vector<float> at_once = runner.run(plan, true).back();
+      REQUIRE(max_difference(run_in_order(runner, plan), {at_once.begin(), at_once.end()}) <=
+              kF32Tolerance);
+    }
+  }
+}
+#endif
+
 // Which attached token is which row of dense_rows().
 std::vector<std::uint32_t> attached_rows(const RawPlan& plan) {
   std::map<std::pair<int, std::uint32_t>, std::uint32_t> firsts;
@@ -175,7 +211,7 @@ TEST_CASE("a segment that no token sees is not read") {
   const auto tokens = random_tokens(random, 30, 64);
   // Rows 0..19 are hidden behind the window of a prompt that starts at 31.
   const auto n = static_cast<std::uint32_t>(tokens.size());
-  const std::vector<pc_run> fresh{{tokens.data(), n, 31, 31, 1, nullptr, nullptr, 0}};
+  const std::vector<pc_run> fresh{{tokens.data(), n, 31, 31, 1, nullptr, nullptr, 0, nullptr}};
   const auto with = runner.compute({hidden}, fresh, true);
   const auto without = runner.compute({}, fresh, true);
   REQUIRE(with == without);
@@ -223,7 +259,7 @@ TEST_CASE("permuting and splitting segments changes nothing beyond rounding") {
     }
     const auto text = random_tokens(random, 12, 64);
     const std::vector<pc_run> fresh = {
-        {text.data(), 12, position, position, 0, nullptr, nullptr, 0}};
+        {text.data(), 12, position, position, 0, nullptr, nullptr, 0, nullptr}};
     const auto want = runner.compute(segments, fresh, true);
     for (int round = 0; round < 30; ++round) {
       std::vector<pc_kv_segment> cut;

@@ -121,9 +121,10 @@ double check_case(const std::string& name, const Model& model, JsonView sample, 
   const auto n = static_cast<std::uint32_t>(tokens.size());
   std::vector<pc_run> one_by_one, whole;  // whole: a run for each stretch without a jump
   for (std::size_t i = 0; i < n; ++i) {
-    one_by_one.push_back({&tokens[i], 1, positions[i], positions[i], 1, nullptr, nullptr, 0});
+    one_by_one.push_back(
+        {&tokens[i], 1, positions[i], positions[i], 1, nullptr, nullptr, 0, nullptr});
     if (i == 0 || positions[i] != positions[i - 1] + 1)
-      whole.push_back({&tokens[i], 0, positions[i], positions[i], 1, nullptr, nullptr, 0});
+      whole.push_back({&tokens[i], 0, positions[i], positions[i], 1, nullptr, nullptr, 0, nullptr});
     ++whole.back().n_tokens;
   }
   PlanRunner runner(cpu_backend(), model.desc, KvType::kF32, 2, Precision::kExact);
@@ -280,7 +281,7 @@ TEST_CASE("the published greedy tokens of tiny-random-llama") {
     while (tokens.size() < want.size()) {
       const auto n = static_cast<std::uint32_t>(tokens.size());
       const auto logits =
-          runner.compute({}, {{tokens.data(), n, 0, 0, 1, nullptr, nullptr, 0}}, true);
+          runner.compute({}, {{tokens.data(), n, 0, 0, 1, nullptr, nullptr, 0, nullptr}}, true);
       tokens.push_back(static_cast<std::int32_t>(
           std::max_element(logits[0].begin(), logits[0].end()) - logits[0].begin()));
     }

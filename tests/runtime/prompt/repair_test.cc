@@ -72,7 +72,8 @@ class Fixture {
             1,
             nullptr,
             nullptr,
-            0};
+            0,
+            nullptr};
   }
   static void attach(BackendTimeline& timeline, const PlacedRun& r) {
     const auto n = static_cast<std::uint32_t>(r.run->tokens.size());
@@ -175,10 +176,10 @@ class Company {
     const Tokens tokens(90, TokenId{5});
     while (!over_) {
       BackendTimeline timeline = must(f.engine->backend().timeline());
-      const pc_run prompt{tokens.data(), 90, 0, 0, 1, nullptr, nullptr, 0};
+      const pc_run prompt{tokens.data(), 90, 0, 0, 1, nullptr, nullptr, 0, nullptr};
       must(f.engine->scheduler().compute({.timeline = &timeline, .runs = {&prompt, 1}}));
       for (Position at = 90; at < 120; ++at) {
-        const pc_run next{tokens.data(), 1, at, at, 1, nullptr, nullptr, 0};
+        const pc_run next{tokens.data(), 1, at, at, 1, nullptr, nullptr, 0, nullptr};
         must(f.engine->scheduler().compute({.timeline = &timeline, .runs = {&next, 1}}));
       }
     }

@@ -43,7 +43,7 @@ TEST_CASE("many callers at once: each gets what it would get alone") {
       n_failed += !f.scheduler->compute({.timeline = &*timeline, .runs = {&run, 1}}).ok();
       for (std::size_t t = prompt; t < tokens[i].size(); ++t) {
         const auto p = static_cast<std::int32_t>(t);
-        const pc_run one{&tokens[i][t], 1, p, p, 1, nullptr, nullptr, 0};
+        const pc_run one{&tokens[i][t], 1, p, p, 1, nullptr, nullptr, 0, nullptr};
         n_failed +=
             !f.scheduler
                  ->compute({.timeline = &*timeline, .runs = {&one, 1}, .logits = got[i].data()})
@@ -253,7 +253,7 @@ struct Pass {
       const KvPlanes p = dense_planes(memory.back().data(), geometry, kv_blocks(n));
       planes.push_back({p.data, p.plane_blocks, p.first_block});
       runs.push_back({tokens.back().data(), n, position, position - 5, 0,
-                      random.chance(0.8) ? &planes.back() : nullptr, nullptr, 0});
+                      random.chance(0.8) ? &planes.back() : nullptr, nullptr, 0, nullptr});
       position += static_cast<std::int32_t>(n);
     }
   }
@@ -309,7 +309,7 @@ TEST_CASE("a process that was forked from one that computes is told so") {
   int status = -1;
   REQUIRE(::waitpid(child, &status, 0) == child);
   CHECK(status == 0);
-  const pc_run next{token.data(), 1, 1, 1, 1, nullptr, nullptr, 0};
+  const pc_run next{token.data(), 1, 1, 1, 1, nullptr, nullptr, 0, nullptr};
   must(f.scheduler->compute({.timeline = &timeline, .runs = {&next, 1}}));
 }
 

@@ -31,7 +31,7 @@ constexpr std::size_t kMany = 5000;
 class Contexts {
  public:
   explicit Contexts(std::uint64_t recent_bytes = 1 << 30)
-      : known({layout_, base_, true}, recent_bytes) {}
+      : known({layout_, base_, true, model_}, recent_bytes) {}
 
   pml::JobSpec spec(std::size_t i) const {
     pml::JobSpec spec = pml::plan_encoding(layout_).front();
@@ -52,6 +52,7 @@ class Contexts {
       must(pml::parse_schema("<schema name='s'><module name='m'>a b c</module></schema>")),
       encoder_));
   const ModuleIdentity base_ = base();
+  const pc_model_desc model_{};
 
  public:
   KnownModules known;

@@ -81,7 +81,8 @@ class Chat {
     BackendTimeline timeline = must(engine->backend().timeline());
     std::vector<float> want(engine->model().desc.vocab_size);
     const pc_run run{
-        read.data(), static_cast<std::uint32_t>(read.size()), 0, 0, 1, nullptr, nullptr, 0};
+        read.data(), static_cast<std::uint32_t>(read.size()), 0, 0, 1, nullptr, nullptr, 0,
+        nullptr};
     must(engine->scheduler().compute(
         {.timeline = &timeline, .runs = {&run, 1}, .logits = want.data()}));
     REQUIRE(session.position() == static_cast<Position>(read.size()));

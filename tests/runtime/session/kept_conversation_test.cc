@@ -181,11 +181,12 @@ TEST_CASE("an answer and the turns that are appended are in the store as they we
     REQUIRE(lookup);
     must(found.attach(must(engine.backend().resident(lookup.module)),
                       {0, 0, n, link.position, nullptr}));
-    runs.push_back({link.tokens.data(), n, link.position, link.position, 1, nullptr, nullptr, 0});
+    runs.push_back(
+        {link.tokens.data(), n, link.position, link.position, 1, nullptr, nullptr, 0, nullptr});
   }
   REQUIRE(runs.size() >= 3);
   const TokenId last = 5;
-  const pc_run end{&last, 1, at, at, 1, nullptr, nullptr, 0};
+  const pc_run end{&last, 1, at, at, 1, nullptr, nullptr, 0, nullptr};
   std::vector<float> a(engine.model().desc.vocab_size), b(a.size());
   must(engine.scheduler().compute({.timeline = &found, .runs = {&end, 1}, .logits = a.data()}));
   runs.push_back(end);

@@ -31,7 +31,7 @@ Answer compute(const pc_model_desc& desc, std::uint32_t n_tokens, bool wants_log
   for (std::uint32_t i = 0; i < n_tokens; ++i)
     tokens[i] = static_cast<std::int32_t>(i % desc.vocab_size);
   std::vector<float> logits(desc.vocab_size);
-  const pc_run run{tokens.data(), n_tokens, 7, 7, 0, nullptr, nullptr, 0};
+  const pc_run run{tokens.data(), n_tokens, 7, 7, 0, nullptr, nullptr, 0, nullptr};
   const Status done = scheduler.compute(
       {.timeline = &timeline, .runs = {&run, 1}, .logits = wants_logits ? logits.data() : nullptr});
   if (done.ok()) return {0, ""};

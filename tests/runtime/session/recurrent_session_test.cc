@@ -15,9 +15,8 @@
 namespace pc::test {
 namespace {
 
-constexpr const char* kSchema =
-    R"(<schema name="s">ab <module name="m">cab cab</module> <module name="n">a cc bb</module>)"
-    R"(<scaffold name="both" modules="m n"/></schema>)";
+// Without modules, which recurrent_modules_test has.
+constexpr const char* kSchema = R"(<schema name="s"/>)";
 
 struct Rig {
   Rig() { start(); }
@@ -82,10 +81,11 @@ std::string repeated(const std::string& text, int n) {
 
 TEST_CASE("a conversation is found again up to where its states were kept, exactly") {
   Rig rig;
-  const std::string before = R"(<prompt schema="s"><m/><n/>)" + repeated("bca abc cab ", 60);
+  const std::string before =
+      R"(<prompt schema="s">ab cab cab a cc bb)" + repeated("bca abc cab ", 60);
   const auto first = rig.open(before + "</prompt>");
   const auto said = say(*first);
-  CHECK(first->stats().cached_tokens == 0);
+  CHECK(first->stats().cached_tokens <= 1);  // the text's first token is the schema's
   CHECK(must(first->keep()) > 0);
   rig.start();
   const auto again = rig.open(before + "</prompt>");
@@ -102,13 +102,13 @@ TEST_CASE("a conversation is found again up to where its states were kept, exact
 
 TEST_CASE("where a link was kept without states, whoever computes it again keeps them") {
   const Rig rig;
-  const std::string begin = R"(<prompt schema="s"><m/>)" + repeated("bca abc cab ", 60);
+  const std::string begin = R"(<prompt schema="s">ab cab cab)" + repeated("bca abc cab ", 60);
   const auto whole = rig.open(begin + repeated("cc ab bb ", 50) + "</prompt>");
   static_cast<void>(say(*whole));
   CHECK(must(whole->keep()) > 0);
   const auto shorter = rig.open(begin + "</prompt>");  // up to a link amid the other
   static_cast<void>(say(*shorter));
-  CHECK(shorter->stats().cached_tokens == 0);
+  CHECK(shorter->stats().cached_tokens <= 1);
   CHECK(must(shorter->keep()) > 0);
   const auto again = rig.open(begin + "ab</prompt>");
   CHECK(say(*again) == say_anew(rig, begin + "ab</prompt>"));
@@ -118,7 +118,7 @@ TEST_CASE("where a link was kept without states, whoever computes it again keeps
 TEST_CASE("an answer that was kept is gone on with by another session") {
   const Rig rig;
   const auto first =
-      rig.open(R"(<prompt schema="s"><m/>)" + repeated("bca abc ", 40) + "</prompt>", 280);
+      rig.open(R"(<prompt schema="s">ab cab cab)" + repeated("bca abc ", 40) + "</prompt>", 280);
   const auto said = say(*first);
   REQUIRE(said.size() == 280);
   CHECK(must(first->keep()) > 0);
@@ -128,7 +128,7 @@ TEST_CASE("an answer that was kept is gone on with by another session") {
   const auto expected = say(*first);
   Tokens all;
   const auto prompt = must(LoadedPrompt::parse(
-      rig.schema, R"(<prompt schema="s"><m/>)" + repeated("bca abc ", 40) + "</prompt>"));
+      rig.schema, R"(<prompt schema="s">ab cab cab)" + repeated("bca abc ", 40) + "</prompt>"));
   for (const pml::PlanRun& run : prompt->plan.runs)
     all.insert(all.end(), run.tokens.begin(), run.tokens.end());
   all.insert(all.end(), said.begin(), said.end());
@@ -143,7 +143,7 @@ TEST_CASE("an answer that was kept is gone on with by another session") {
 
 TEST_CASE("a conversation that went back goes on as if it had never been elsewhere") {
   const Rig rig;
-  const auto session = rig.open(R"(<prompt schema="s"><m/>bca</prompt>)", 12);
+  const auto session = rig.open(R"(<prompt schema="s">ab cab cabbca</prompt>)", 12);
   const auto first = say(*session, 9);
   REQUIRE(first.size() == 9);
   const Position end = session->position();
@@ -159,7 +159,7 @@ TEST_CASE("a conversation that went back goes on as if it had never been elsewhe
 
 TEST_CASE("forks of a conversation go their own ways") {
   const Rig rig;
-  const auto session = rig.open(R"(<prompt schema="s"><n/>bca</prompt>)", 12);
+  const auto session = rig.open(R"(<prompt schema="s"> a cc bbbca</prompt>)", 12);
   const auto begun = say(*session, 3);
   const auto fork = must(session->fork());
   const auto rest = say(*session, 5);
@@ -168,11 +168,11 @@ TEST_CASE("forks of a conversation go their own ways") {
 
 TEST_CASE("an answer and what is appended are read as the same tokens given at once are") {
   const Rig rig;
-  const auto session = rig.open(R"(<prompt schema="s"><n/>bca</prompt>)", 4);
+  const auto session = rig.open(R"(<prompt schema="s"> a cc bbbca</prompt>)", 4);
   Tokens text = say(*session);
   const Tokens more = must(rig.engine->tokenize("cab", {.opens = false}));
   REQUIRE(session->append_tokens(more).ok());
-  const auto other = rig.open(R"(<prompt schema="s"><n/>bca</prompt>)", 4);
+  const auto other = rig.open(R"(<prompt schema="s"> a cc bbbca</prompt>)", 4);
   text.insert(text.end(), more.begin(), more.end());
   REQUIRE(other->append_tokens(text).ok());
   CHECK(say(*other) == say(*session));

@@ -61,7 +61,8 @@ struct Caller {
             1,
             nullptr,
             nullptr,
-            0};
+            0,
+            nullptr};
   }
   Status step(TokenId token) {
     const Tokens one{token};

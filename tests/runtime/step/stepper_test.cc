@@ -32,7 +32,7 @@ struct Asked {
   void add_run(std::vector<std::int32_t> tokens, std::int32_t position) {
     ids.push_back(std::move(tokens));
     runs.push_back({ids.back().data(), static_cast<std::uint32_t>(ids.back().size()), position,
-                    position, 1, nullptr, nullptr, 0});
+                    position, 1, nullptr, nullptr, 0, nullptr});
     item.runs = runs.data();
     item.n_runs = static_cast<std::uint32_t>(runs.size());
   }

@@ -185,7 +185,7 @@ void sweep(Random& random, const Model& model, std::size_t before, HeadStates* h
   const auto n = static_cast<std::uint32_t>(h.size() / model.d_model);
   h.resize(h.size() + kGemmRowGranule * model.d_model);  // products read whole groups of rows
   std::vector<float> z(n * values, NAN);
-  REQUIRE(heads->run(r, {h.data(), n}, rows, before, gemm, z.data()).ok());
+  REQUIRE(heads->run({r, 0, before}, {h.data(), n}, rows, gemm, z.data()).ok());
   double off = 0, most = 1;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     Text& text = *whose[i];
@@ -220,5 +220,203 @@ TEST_CASE("states of heads are what their tokens make of them, in sweeps of any 
     }
     while (std::ranges::any_of(texts, [](const Text& t) { return t.n_done < t.n; }))
       sweep(random, model, before, &heads, &gemm, &texts);
+  }
+}
+
+namespace {
+
+// A layer of which `in`, `decay` and `write` are the rows of h themselves: what tokens read and
+// write is given.
+struct Given {
+  Given(std::uint32_t kind, std::uint32_t d_k, std::uint32_t d_v) {
+    pc_recurrent& r = layer.recurrent;
+    r.kind = kind;
+    r.n_key_heads = r.n_heads = 2;
+    r.d_k = d_k, r.d_v = d_v;
+    r.n_taps = 2;
+    r.n_channels = 2 * r.n_key_heads * d_k + r.n_heads * d_v;
+    r.norm_dims = d_v;
+    r.step_most = 1e9f;
+    const bool corrects = kind == PC_RECURRENCE_GATED_DELTA;
+    d_model = r.n_channels + r.n_heads * (d_v + 2);
+    r.in = rows(r.n_channels, 0);
+    r.gate = rows(r.n_heads * d_v, r.n_channels);
+    r.decay = rows(r.n_heads, r.n_channels + r.n_heads * d_v);
+    if (corrects) r.write = rows(r.n_heads, r.n_channels + r.n_heads * (d_v + 1));
+    // The convolution takes the token alone.
+    conv.assign(2 * r.n_channels, 0.0f);
+    std::fill(conv.begin() + r.n_channels, conv.end(), 1.0f);
+    r.conv = {conv.data(), PC_DTYPE_F32, 2, r.n_channels};
+    r.a = {a.data(), PC_DTYPE_F32, 1, 2};
+    r.step_bias = {zeros.data(), PC_DTYPE_F32, 1, 2};
+    if (!corrects) r.skip = {zeros.data(), PC_DTYPE_F32, 1, 2};
+    desc.n_layers = 1;
+    desc.d_model = d_model;
+    desc.norm_eps = kEps;
+    desc.layers = &layer;
+  }
+  pc_tensor rows(std::uint32_t n, std::uint32_t first) {
+    std::vector<float>& w = matrices.emplace_back(std::size_t{n} * d_model);
+    for (std::uint32_t i = 0; i < n; ++i) w[std::size_t{i} * d_model + first + i] = 1.0f;
+    return {w.data(), PC_DTYPE_F32, n, d_model};
+  }
+
+  std::uint32_t d_model;
+  std::deque<std::vector<float>> matrices;
+  std::vector<float> conv;
+  const std::array<float, 2> a = {-1.0f, -0.01f}, zeros = {};
+  pc_layer layer{};
+  pc_model_desc desc{};
+};
+
+// Rows of h for n tokens whose decays' logarithms are of this size.
+std::vector<float> draw(Random& random, const Given& given, std::uint32_t n, float log_decay) {
+  const pc_recurrent& r = given.layer.recurrent;
+  std::vector<float> h = random.floats(std::size_t{n} * given.d_model);
+  const std::size_t scalars = r.n_channels + std::size_t{r.n_heads} * r.d_v;
+  for (std::uint32_t i = 0; i < n; ++i)
+    for (std::uint32_t head = 0; head < r.n_heads; ++head)
+      // softplus of it is the step
+      h[i * std::size_t{given.d_model} + scalars + head] =
+          std::log(std::expm1(log_decay * (0.01f + random.uniform())));
+  return h;
+}
+
+class Sequence {
+ public:
+  explicit Sequence(const Given& given)
+      : given_(given),
+        heads_(given.desc, simd::selected_or_scalar_kernels(), Parallel(2), kRows, false),
+        gemm_(simd::selected_or_scalar_kernels(), Parallel(2), kRows, given.d_model, nullptr,
+              Precision::kExact) {}
+
+  // Through all rows of h, from these states; gives those behind them. made: null, or the map.
+  std::vector<float> run(const std::vector<float>& h, std::vector<float> state,
+                         std::span<const AttachedMap> maps, MadeMap* made) {
+    const pc_recurrent& r = given_.layer.recurrent;
+    const auto n = static_cast<std::uint32_t>(h.size() / given_.d_model);
+    std::vector<float> z(std::size_t{kRows} * r.n_heads * r.d_v), after(state.size());
+    for (std::uint32_t first = 0; first < n;) {
+      const std::uint32_t rows = std::min(kRows, n - first);
+      std::vector<float> part(std::size_t{kRows + kGemmRowGranule} * given_.d_model);
+      std::copy_n(h.begin() + std::ptrdiff_t{first} * given_.d_model,
+                  std::size_t{rows} * given_.d_model, part.begin());
+      RecurrentRows piece{0, rows, state.data(), after.data(),
+                          maps.first(first == 0 ? maps.size() : 0)};
+      piece.made = made;
+      piece.made_first = first;
+      REQUIRE(heads_.run({r, 0, 0}, {part.data(), rows}, {&piece, 1}, &gemm_, z.data()).ok());
+      if (made) made->commit(rows);
+      state.swap(after);
+      first += rows;
+    }
+    return state;
+  }
+
+ private:
+  static constexpr std::uint32_t kRows = 160;
+  const Given& given_;
+  HeadStates heads_;
+  Gemm gemm_;
+};
+
+// The same tokens one after the other, in double precision, from zeros.
+std::vector<double> define(const Given& given, const std::vector<std::vector<float>>& texts) {
+  const pc_recurrent& r = given.layer.recurrent;
+  const bool corrects = r.kind == PC_RECURRENCE_GATED_DELTA;
+  const std::size_t keys = std::size_t{r.n_key_heads} * r.d_k,
+                    values = r.n_heads * std::size_t{r.d_v};
+  std::vector<double> s(r.n_heads * std::size_t{r.d_k} * r.d_v);
+  for (const std::vector<float>& h : texts) {
+    for (std::size_t at = 0; at < h.size(); at += given.d_model) {
+      const float* const row = &h[at];
+      for (std::size_t head = 0; head < r.n_heads; ++head) {
+        double* const state = &s[head * r.d_k * r.d_v];
+        std::vector<double> k(r.d_k), v(r.d_v);
+        double squares = 1e-6;
+        for (std::size_t i = 0; i < r.d_k; ++i) {
+          k[i] = silu(row[(corrects ? keys : values) + head * r.d_k + i]);
+          squares += k[i] * k[i];
+        }
+        for (double& x : k) x /= corrects ? std::sqrt(squares) : 1.0;
+        for (std::size_t c = 0; c < r.d_v; ++c)
+          v[c] = silu(row[(corrects ? 2 * keys : 0) + head * r.d_v + c]);
+        const float* const scalars = row + r.n_channels + values;
+        const double step = std::log1p(std::exp(double{scalars[head]}));
+        const double write =
+            corrects ? 1 / (1 + std::exp(-double{scalars[r.n_heads + head]})) : step;
+        // What a decay is rounded to is the layer's, not a map's: of thousands near 1 it adds up.
+        const auto decay = static_cast<float>(std::exp(double{given.a[head]} * step));
+        for (std::size_t c = 0; c < r.d_v; ++c) {
+          double predicted = 0;
+          for (std::size_t i = 0; i < r.d_k; ++i) state[i * r.d_v + c] *= decay;
+          for (std::size_t i = 0; corrects && i < r.d_k; ++i)
+            predicted += state[i * r.d_v + c] * k[i];
+          for (std::size_t i = 0; i < r.d_k; ++i)
+            state[i * r.d_v + c] += k[i] * write * (v[c] - predicted);
+        }
+      }
+    }
+  }
+  return s;
+}
+
+// How far states are from what defines them, of the largest.
+double distance(const Given& given, const std::vector<float>& state,
+                const std::vector<double>& want) {
+  const pc_recurrent& r = given.layer.recurrent;
+  double off = 0, most = 0;
+  for (std::uint32_t head = 0; head < r.n_heads; ++head)
+    for (std::uint32_t i = 0; i < r.d_k; ++i)
+      for (std::uint32_t c = 0; c < r.d_v; ++c) {
+        const double x = want[(std::size_t{head} * r.d_k + i) * r.d_v + c];
+        const float got = state[kept_inputs(r) + head * simd::state_numbers(r.d_k, r.d_v) +
+                                simd::state_number(r.d_k, i, c)];
+        off = std::max(off, std::fabs(got - x));
+        most = std::max(most, std::fabs(x));
+      }
+  return off / most;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "maps of 1 to 64 runs, of 1 to 4096 tokens, behind each other are what their tokens are") {
+  Random random(77);
+  for (const std::uint32_t kind : {PC_RECURRENCE_GATED_DELTA, PC_RECURRENCE_MAMBA2}) {
+    const Given given(kind, 32, 12);
+    Sequence sequence(given);
+    for (const float log_decay : {1e-5f, 1e-3f, 0.1f, 30.0f}) {
+      for (const auto& [n_runs, n_tokens] : {std::pair{1u, 1u},
+                                             {1u, 4096u},
+                                             {2u, 17u},
+                                             {5u, 300u},
+                                             {64u, 1u},
+                                             {64u, 40u},
+                                             {16u, 16u},
+                                             {8u, 1000u},
+                                             {64u, 4096u}}) {
+        if (n_tokens == 4096 && n_runs == 64 && log_decay != 1e-3f) continue;  // seconds
+
+        INFO("kind " << kind << ", " << n_runs << " runs of " << n_tokens << " tokens, decays "
+                     << log_decay);
+        std::vector<std::vector<float>> texts, numbers;
+        const std::vector<float> zeros(state_numbers(given.layer));
+        // Each is encoded behind another text, of which the map knows nothing.
+        const auto prefix = sequence.run(draw(random, given, 50, 0.1f), zeros, {}, nullptr);
+        const StateMapShape shape(given.desc, n_tokens);
+        std::vector<AttachedMap> maps;
+        for (std::uint32_t i = 0; i < n_runs; ++i) {
+          texts.push_back(draw(random, given, n_tokens, log_decay));
+          numbers.emplace_back(shape.n_numbers());
+          MadeMap made(given.desc, n_tokens, numbers.back().data());
+          sequence.run(texts.back(), i % 2 == 0 ? prefix : zeros, {}, &made);
+        }
+        for (const auto& map : numbers) maps.push_back({map.data(), &shape});
+        texts.push_back(draw(random, given, 3, log_decay));
+        const auto got = sequence.run(texts.back(), zeros, maps, nullptr);
+        CHECK(distance(given, got, define(given, texts)) <= 1e-5);
+      }
+    }
   }
 }

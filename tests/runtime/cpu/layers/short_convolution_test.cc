@@ -73,8 +73,8 @@ TEST_CASE("rows of several timelines, in sweeps of any size, get what the defini
     }
     if (rows.empty()) continue;
     y.assign(made.size() / 3, NAN);
-    short_convolution(r, rows, before, simd::selected_or_scalar_kernels(), parallel, made.data(),
-                      y.data());
+    short_convolution({r, 0, before}, rows, simd::selected_or_scalar_kernels(), parallel,
+                      made.data(), y.data());
     for (std::size_t i = 0; i < rows.size(); ++i) {
       Text& text = texts[whose[i]];
       for (std::size_t k = 0; k < std::size_t{rows[i].n} * r.n_channels; ++k) {

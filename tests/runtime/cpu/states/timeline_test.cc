@@ -142,7 +142,8 @@ class Appender {
     if (random_.chance(0.3)) position += 5;
     if (random_.chance(0.2)) key_position = 0;
     const std::vector<std::int32_t> ids(n);
-    pc_run run{ids.data(), n, position, key_position, random_.chance(0.7), nullptr, nullptr, 0};
+    pc_run run{ids.data(), n,       position, key_position, random_.chance(0.7),
+               nullptr,    nullptr, 0,        nullptr};
     pc_kv_planes planes{};
     if (random_.chance(0.2)) {
       memory_.emplace_back(kGeometry.state_bytes(kv_blocks(n)));
@@ -283,7 +284,7 @@ TEST_CASE("no page is kept for a part that finds no memory") {
   std::vector<KvSlot> slots;
   slots.reserve(1024);
   const std::vector<std::int32_t> ids(256);
-  const pc_run page{ids.data(), 256, 0, 0, 0, nullptr, nullptr, 0};
+  const pc_run page{ids.data(), 256, 0, 0, 0, nullptr, nullptr, 0, nullptr};
   timeline.append(page, 0, 256, &slots);
   const long n_live = n_live_allocations();
   for (long n = 0; !appends(timeline, page, n, &slots); ++n) {
@@ -300,13 +301,13 @@ TEST_CASE("a timeline grows by pages, and its parts by what they say") {
   CHECK(segments.empty());
   std::vector<KvSlot> slots;
   const std::vector<std::int32_t> ids(600);
-  timeline.append({ids.data(), 600, 10, 10, 1, nullptr, nullptr, 0}, 0, 600, &slots);
+  timeline.append({ids.data(), 600, 10, 10, 1, nullptr, nullptr, 0, nullptr}, 0, 600, &slots);
   timeline.add_segments(&segments);
   REQUIRE(segments.size() == 3);  // 256, 256, 88
   CHECK(segments[1].position == 266);
   CHECK(segments[2].n_tokens == 88);
   // A run that does not extend starts on a block of its own, in the same page.
-  timeline.append({ids.data(), 3, 610, 610, 0, nullptr, nullptr, 0}, 0, 3, &slots);
+  timeline.append({ids.data(), 3, 610, 610, 0, nullptr, nullptr, 0, nullptr}, 0, 3, &slots);
   segments.clear();
   timeline.add_segments(&segments);
   REQUIRE(segments.size() == 4);
