@@ -82,6 +82,14 @@ struct Logistic : PlainFactor {
   }
 };
 
+// A comparison, so that NaN stays what it is.
+struct ReluSquared : PlainFactor {
+  static HWY_INLINE VF of(VF x) {
+    const VF positive = hn::IfThenElse(hn::Lt(x, hn::Zero(kF)), hn::Zero(kF), x);
+    return hn::Mul(positive, positive);
+  }
+};
+
 template <class A>
 HWY_INLINE void activate_all(float* x, const float* up, std::size_t n) {
   std::size_t i = 0;
@@ -109,6 +117,8 @@ void activate(Activation activation, float* x, const float* up, std::size_t n) {
       return activate_all<ClampedSwiglu>(x, up, n);
     case Activation::kLogistic:
       return activate_all<Logistic>(x, up, n);
+    case Activation::kReluSquared:
+      return activate_all<ReluSquared>(x, up, n);
   }
 }
 

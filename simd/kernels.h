@@ -14,6 +14,7 @@
 //            kGelu      (22 + x^2 / 2) u
 //            kGeluTanh  (8 + 7 tail) u, tail = 2 sqrt(2/pi) |x + 0.044715 x^3|
 //            kLogistic   8 u
+//            kReluSquared  u
 //            kClampedSwiglu  (8 + 2 tail) u, tail = |1.702 x|
 //            an `up` multiplies that: u more, of a clamped one 2 u
 //   rms_norm            (n / 2 + 7) u
@@ -135,7 +136,8 @@ enum class Activation : std::uint32_t {
   // gpt-oss's: x, cut to at most 7, times the logistic function of 1.702 x; what multiplies it is
   // cut to [-7, 7], plus 1.
   kClampedSwiglu = 3,
-  kLogistic = 4,  // 1 / (1 + exp(-x))
+  kLogistic = 4,     // 1 / (1 + exp(-x))
+  kReluSquared = 5,  // max(x, 0)^2
 };
 
 // The rows [row_begin, row_end) of activations, whole tiles, in the columns [32 * group_begin,

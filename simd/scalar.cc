@@ -180,6 +180,8 @@ double activated(Activation activation, double x) {
     }
     case Activation::kLogistic:
       return 1.0 / (1.0 + std::exp(-x));
+    case Activation::kReluSquared:
+      return x < 0 ? 0.0 : x * x;
   }
   return 0.0;
 }

@@ -152,8 +152,9 @@ TEST_CASE("element-wise kernels agree with scalar") {
                 kEps * (static_cast<float>(n) + 16) * (8.0f / deviation + std::fabs(want[i])));
 
       auto a = x, b = x;
-      for (const Activation kind : {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh,
-                                    Activation::kClampedSwiglu, Activation::kLogistic}) {
+      for (const Activation kind :
+           {Activation::kSilu, Activation::kGelu, Activation::kGeluTanh, Activation::kClampedSwiglu,
+            Activation::kLogistic, Activation::kReluSquared}) {
         for (const float* up : {w.data(), static_cast<const float*>(nullptr)}) {
           a = x, b = x;
           isa.activate(kind, a.data(), up, n);
