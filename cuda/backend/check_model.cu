@@ -36,6 +36,8 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
     return refuse("layers with heads of several shapes are computed by the CPU backend alone");
   if (layer.recurrent.kind != PC_RECURRENCE_NONE)
     return refuse("layers that carry a state are computed by the CPU backend alone");
+  if (!layer.wo.data || (!layer.ffn.up.data && layer.mixture.n_experts == 0))
+    return refuse("layers of one half are computed by the CPU backend alone");
   if (layer.q_gated) return refuse("queries with gates are computed by the CPU backend alone");
   if (layer.latent.dims != 0)
     return refuse("multi-head latent attention is computed by the CPU backend alone");
@@ -100,6 +102,8 @@ Status check_model(const pc_model_desc& d, std::uint32_t kv_type) {
     return refuse(
         "per-layer embeddings, and queries that grow with their position, are computed by the CPU "
         "backend alone");
+  if (d.attn_out_scale != 1.0f || d.ffn_out_scale != 1.0f || d.ffn_gate_scale != 1.0f)
+    return refuse("factors of what layers make are computed by the CPU backend alone");
   if (d.parallel && d.residual_scale != 1.0f)
     return refuse("its parallel blocks scale what they add");
   for (std::uint32_t i = 0; i < d.n_ropes; ++i) {

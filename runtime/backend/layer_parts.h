@@ -23,12 +23,22 @@ inline bool has_ffn(const pc_layer& layer) {
   return layer.ffn.up.data != nullptr;
 }
 
+// A network of its own, a mixture, or both.
+inline bool has_network(const pc_layer& layer) {
+  return has_ffn(layer) || layer.mixture.n_experts != 0;
+}
+
 // Numbers of a token's queries, and of its keys, as attention has them.
 inline std::uint32_t q_width(const pc_layer& layer) {
   return layer.n_heads * layer.head_dim;
 }
 inline std::uint32_t kv_width(const pc_layer& layer) {
   return layer.n_kv_heads * layer.head_dim;
+}
+
+// Attention with keys and values of its own, or those of an earlier layer.
+inline bool attends(const pc_layer& layer) {
+  return layer.wo.data != nullptr;
 }
 
 inline bool is_latent(const pc_layer& layer) {

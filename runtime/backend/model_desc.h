@@ -62,7 +62,8 @@ typedef enum pc_activation {
   PC_ACTIVATION_SILU = 0,
   PC_ACTIVATION_GELU = 1,
   PC_ACTIVATION_GELU_TANH = 2,
-  PC_ACTIVATION_CLAMPED_SWIGLU = 3 /* of gated networks alone */
+  PC_ACTIVATION_CLAMPED_SWIGLU = 3, /* of gated networks alone */
+  PC_ACTIVATION_RELU_SQUARED = 5
 } pc_activation;
 
 /* A rotary embedding: pair i of a head's first `dims` dimensions turns by
@@ -133,8 +134,8 @@ typedef struct pc_latent {
   const pc_tensor* v_up; /* [n_heads], each [rows, dims] */
 } pc_latent;
 
-/* A layer that keeps one state of all tokens instead of keys and values of each, in the place of
- * attention (docs/adr/0057-recurrent-layers.md). Its states are the numbers that each of its
+/* What keeps one state of all tokens instead of keys and values of each, in the place of attention
+ * or beside it (docs/adr/0057-recurrent-layers.md). Its states are the numbers that each of its
  * channels read for the n_taps - 1 tokens before the next, oldest first: [n_taps - 1, n_channels];
  * and behind them, where it has heads, S of each as simd/kernels.h lays it out. All are zeros
  * before the first token. Of its input h and a convolution y_t = sum_j conv[j] u_(t - n_taps + 1 +
@@ -151,7 +152,7 @@ typedef enum pc_recurrence {
   PC_RECURRENCE_GATED_DELTA = 2,
   /* Mamba-2: u = in h, [x, k, q] = silu(y + conv_bias), step as above, but from step_least to
    * step_most; S = exp(a * step) S + step k x^T;  z = S^T q + skip * x; and the layer makes
-   * out norm(z * silu(gate h)), or without a norm. */
+   * out norm(z * silu(gate_scale * gate h)), or without a norm. */
   PC_RECURRENCE_MAMBA2 = 3
 } pc_recurrence;
 
@@ -165,6 +166,7 @@ typedef struct pc_recurrent {
   uint32_t d_k, d_v;
   uint32_t norm_dims;          /* numbers that are normed at once: of one head, of some, or all */
   float step_least, step_most; /* of PC_RECURRENCE_MAMBA2 */
+  float gate_scale;            /* of PC_RECURRENCE_MAMBA2; 1 */
   pc_tensor in;        /* [n_channels, d_model]; of a convolution alone [3 * n_channels, d_model] */
   pc_tensor conv;      /* [n_taps, n_channels] f32 */
   pc_tensor conv_bias; /* absent, or [n_channels] */
@@ -176,9 +178,11 @@ typedef struct pc_recurrent {
 } pc_recurrent;
 
 /* One block:
- *   a = attention(norm(x)); x += residual_scale * norm'(a)
- *   f = ffn(norm(x));       x += residual_scale * norm'(f)
- * or, where the model is `parallel`, both from the x before it. Norms that are
+ *   a = attention(norm(x)); x += residual_scale * attn_out_scale * norm'(a)
+ *   f = ffn(norm(x));       x += residual_scale * ffn_out_scale * norm'(f)
+ * A recurrence stands in attention's place, by recurrent_out_scale, or beside it: then both make
+ * something of the same norm(x), each of which is added. A layer may lack either half, but not
+ * both. Or, where the model is `parallel`, both from the x before it. Norms that are
  * absent leave their input as it is; a parallel block without ffn_norm feeds
  * both halves from attn_norm. A mixture stands in the network's place, or beside it: then both make
  * something of the same input, which is added up before norm'. Then, where the layer has a
@@ -187,7 +191,8 @@ typedef struct pc_recurrent {
  * layer (see below) and last x *= output_scale. */
 typedef struct pc_layer {
   pc_tensor attn_norm, attn_norm_bias; /* absent, or [d_model] */
-  pc_tensor wq;                        /* [n_heads * head_dim, d_model]; where q_gated twice that */
+  pc_tensor wq;                        /* absent: the layer does not attend, and has no wk, wv, wo;
+                                          or [n_heads * head_dim, d_model]; where q_gated twice that */
   pc_tensor wk;                        /* absent, or [n_kv_heads * head_dim, d_model] */
   pc_tensor wv;                        /* the same; absent beside wk: values are what wk makes, as
                                           it is before norms and rotation */
@@ -220,7 +225,7 @@ typedef struct pc_layer {
   uint32_t rope;         /* index into ropes, or PC_NO_ROPE */
   pc_latent latent;
   pc_mixture mixture;
-  pc_recurrent recurrent; /* where it is of a kind, the layer has no attention: no wq, wk, wv, wo */
+  pc_recurrent recurrent;
 } pc_layer;
 
 /* Factors of 0 or 1 where they change nothing: see each. */
@@ -235,10 +240,13 @@ typedef struct pc_model_desc {
   float norm_offset;     /* added to every norm's stored weight; Gemma's 1, otherwise 0 */
   float embedding_scale; /* of the token's row; 1 */
   float residual_scale;  /* of what a block adds; 1 */
-  float attn_softcap;    /* score = cap * tanh(score / cap); 0 = none */
-  float qkv_clamp;       /* q, k and v are cut to [-clamp, clamp]; 0 = none */
-  float logit_scale;     /* 1 */
-  float logit_softcap;   /* after the scale; 0 = none */
+  /* Of what attention, a recurrence and the layer's own network make, and of that network's gate
+   * before its activation; 1, but for blocks that are not `parallel` and have no mixture. */
+  float attn_out_scale, recurrent_out_scale, ffn_out_scale, ffn_gate_scale;
+  float attn_softcap;  /* score = cap * tanh(score / cap); 0 = none */
+  float qkv_clamp;     /* q, k and v are cut to [-clamp, clamp]; 0 = none */
+  float logit_scale;   /* 1 */
+  float logit_softcap; /* after the scale; 0 = none */
   /* 0, or queries count by 1 + growth * ln(1 + floor(p / growth_positions)), p their logical
    * position (Llama 4, Ministral 3). */
   float query_growth;

@@ -27,6 +27,11 @@ Status check_rope(const pc_rope& rope, std::uint32_t head_dim) {
   return ok();
 }
 
+bool scales_parts(const pc_model_desc& d) {
+  return d.attn_out_scale != 1.0f || d.recurrent_out_scale != 1.0f || d.ffn_out_scale != 1.0f ||
+         d.ffn_gate_scale != 1.0f;
+}
+
 Status check_mixture(const pc_model_desc& d, const pc_mixture& m) {
   if (m.n_experts > kMostExperts || m.n_used == 0 || m.n_used > m.n_experts)
     return refuse("a token goes to " + std::to_string(m.n_used) + " of " +
@@ -48,6 +53,7 @@ Status check_mixture(const pc_model_desc& d, const pc_mixture& m) {
       return refuse("the experts of a layer differ in shape");
   }
   if (d.parallel) return refuse("its parallel blocks have a mixture of experts");
+  if (scales_parts(d)) return refuse("it has a mixture of experts and scales what layers make");
   return ok();
 }
 
@@ -165,8 +171,6 @@ Status check_recurrent(const pc_model_desc& d, const pc_layer& layer) {
   const pc_recurrent& r = layer.recurrent;
   if (r.kind > PC_RECURRENCE_MAMBA2)
     return refuse("a layer carries a state of a kind that it does not compute");
-  if (layer.wq.data || layer.wk.data || layer.wo.data)
-    return refuse("a layer has attention and a state in its place");
   if (r.n_taps < 2 || r.n_taps > kMostTaps)
     return refuse("a convolution of " + std::to_string(r.n_taps) + " taps; 2 to " +
                   std::to_string(kMostTaps) + " are computed");
@@ -181,13 +185,15 @@ Status check_recurrent(const pc_model_desc& d, const pc_layer& layer) {
 }
 
 Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
-  if (is_recurrent(layer))
-    PC_CHECK_OK(check_recurrent(d, layer));
-  else
-    PC_CHECK_OK(check_heads(d, layer));
+  if (is_recurrent(layer)) PC_CHECK_OK(check_recurrent(d, layer));
+  if (attends(layer)) PC_CHECK_OK(check_heads(d, layer));
+  if (attends(layer) != (layer.wq.data != nullptr) || (!attends(layer) && has_states(layer)))
+    return refuse("a layer has parts of attention");
   if (is_latent(layer)) PC_CHECK_OK(check_latent(d, layer));
-  if (!has_ffn(layer) && layer.mixture.n_experts == 0)
-    return refuse("a layer has no feed-forward network");
+  if (!is_recurrent(layer) && !attends(layer) && !has_network(layer))
+    return refuse("a layer is empty");
+  if (d.parallel && (is_recurrent(layer) || !attends(layer) || !has_network(layer)))
+    return refuse("its parallel blocks are not of attention and a network");
   if (layer.ffn.up.rows > d.d_ffn) return refuse("a layer's network is wider than d_ffn says");
   if (layer.mixture.n_experts != 0) PC_CHECK_OK(check_mixture(d, layer.mixture));
   const bool gated = (!has_ffn(layer) || layer.ffn.gate.data) &&
@@ -208,16 +214,17 @@ Status check_model(const pc_model_desc& d, std::uint32_t kv_type) {
   if (!kv_type_known(static_cast<KvType>(kv_type)))
     return refuse("K/V type " + std::to_string(kv_type) + " is unknown");
   if (!d.n_layers || !d.d_model || !d.vocab_size) return refuse("a size is zero");
-  if (d.norm > PC_NORM_LAYER || d.activation > PC_ACTIVATION_CLAMPED_SWIGLU)
-    return refuse("its norm or activation is unknown");
-  if (d.parallel && d.residual_scale != 1.0f)
+  const bool activates =
+      d.activation <= PC_ACTIVATION_CLAMPED_SWIGLU || d.activation == PC_ACTIVATION_RELU_SQUARED;
+  if (d.norm > PC_NORM_LAYER || !activates) return refuse("its norm or activation is unknown");
+  if (d.parallel && (d.residual_scale != 1.0f || scales_parts(d)))
     return refuse("its parallel blocks scale what they add");
   if (d.query_growth != 0.0f && d.growth_positions == 0)
     return refuse("its queries grow by no number of positions");
   std::uint32_t n_states = 0;
   for (const pc_layer& layer : std::span(d.layers, d.n_layers)) {
     PC_CHECK_OK(check_layer(d, layer));
-    if (is_recurrent(layer)) continue;
+    if (!attends(layer)) continue;
     PC_CHECK_OK(check_states(d, layer, n_states));
     n_states += has_states(layer);
     if (kv_type_fits(static_cast<KvType>(kv_type), layer.head_dim)) continue;

@@ -31,7 +31,9 @@ std::vector<Gemm::Extent> largest_inputs(const pc_model_desc& d, std::uint32_t m
 
 // Does any block norm or scale what it adds, add up a mixture, or norm its input twice?
 bool needs_branch(const pc_model_desc& d) {
-  if (d.residual_scale != 1.0f) return true;
+  if (d.residual_scale != 1.0f || d.attn_out_scale != 1.0f || d.recurrent_out_scale != 1.0f ||
+      d.ffn_out_scale != 1.0f)
+    return true;
   for (const pc_layer& layer : std::span(d.layers, d.n_layers)) {
     if (layer.attn_post_norm.data || layer.ffn_post_norm.data || layer.ple_norm.data) return true;
     if (layer.mixture.n_experts != 0) return true;
@@ -239,7 +241,8 @@ Status Transformer::halves(std::uint32_t index) {
   const pc_layer& layer = desc_.layers[index];
   const Normed attn(*this, layer.attn_norm, layer.attn_norm_bias, h_.data());
   if (!desc_.parallel) {
-    PC_CHECK_OK(mixer(index, attn.rows()));
+    PC_CHECK_OK(mixer(index, attn));
+    if (!has_network(layer)) return ok();
     const Normed ffn(*this, layer.ffn_norm, layer.ffn_norm_bias, h_.data());
     if (layer.mixture.n_experts != 0) return mix(layer, ffn.made());
     return feed_forward(layer, ffn.rows());
@@ -247,7 +250,7 @@ Status Transformer::halves(std::uint32_t index) {
   const Normed ffn(*this, layer.ffn_norm, layer.ffn_norm_bias, branch_.data());
   const Gemm::Input h = attn.made();  // attention adds to x before the other product reads it
   const Gemm::Input h2 = layer.ffn_norm.data ? ffn.made() : h;
-  PC_CHECK_OK(mixer(index, h));
+  PC_CHECK_OK(attention(index, h));
   return feed_forward(layer, h2);
 }
 
@@ -286,9 +289,14 @@ Status Transformer::project_latent(std::uint32_t index, const Gemm::Input& h) {
   return ok();
 }
 
-// What a token learns of others.
-Status Transformer::mixer(std::uint32_t index, const Gemm::Input& h) {
-  return is_recurrent(desc_.layers[index]) ? recur(index, h) : attention(index, h);
+// What a token learns of others: where it is of two kinds, each of the x before.
+Status Transformer::mixer(std::uint32_t index, const Normed& norm) {
+  const pc_layer& layer = desc_.layers[index];
+  if (!attends(layer)) return is_recurrent(layer) ? recur(index, norm.rows()) : ok();
+  if (!is_recurrent(layer)) return attention(index, norm.rows());
+  const Gemm::Input h = norm.made();
+  PC_CHECK_OK(recur(index, h));
+  return attention(index, h);
 }
 
 // x += Wout y, where y is what the layer's recurrence makes of Win h and its state
@@ -304,7 +312,8 @@ Status Transformer::recur(std::uint32_t index, const Gemm::Input& h) {
                       mixed_.data());
   }
   static constexpr pc_tensor kNoBias{};
-  return add_branch({mixed_.data(), n_tokens()}, r.out, kNoBias, layer.attn_post_norm);
+  return add_branch({mixed_.data(), n_tokens()}, r.out, kNoBias, layer.attn_post_norm,
+                    desc_.recurrent_out_scale);
 }
 
 // x += Wo attention(rotate(Wq h), rotate(Wk h), Wv h)
@@ -319,7 +328,8 @@ Status Transformer::attention(std::uint32_t index, const Gemm::Input& h) {
     PC_CHECK_OK(latent_heads_.expand(layer, made, n_tokens(), &gemm_, q_.data()));
     made = q_.data();
   }
-  return add_branch({made, n_tokens()}, layer.wo, layer.bo, layer.attn_post_norm);
+  return add_branch({made, n_tokens()}, layer.wo, layer.bo, layer.attn_post_norm,
+                    desc_.attn_out_scale);
 }
 
 // x += Wdown (act(Wgate h) * Wup h), or Wdown act(Wup h)
@@ -328,7 +338,7 @@ Status Transformer::feed_forward(const pc_layer& layer, const Gemm::Input& h) {
   PC_CHECK_OK(inner(ffn, h));
   const auto activate_row = [&](std::uint32_t i) { activate(ffn, i); };
   return add_branch({ffn.gate.data ? gate_.data() : up_.data(), n_tokens(), activate_row}, ffn.down,
-                    ffn.b_down, layer.ffn_post_norm);
+                    ffn.b_down, layer.ffn_post_norm, desc_.ffn_out_scale);
 }
 
 // up_ = Wup h, gate_ = Wgate h
@@ -343,6 +353,8 @@ void Transformer::activate(const pc_ffn& ffn, std::uint32_t row) {
   float* gate = ffn.gate.data ? gate_.data() + std::size_t{row} * width : nullptr;
   add_bias(ffn.b_up, up);
   if (gate) add_bias(ffn.b_gate, gate);
+  for (std::uint32_t i = 0; gate && desc_.ffn_gate_scale != 1.0f && i < width; ++i)
+    gate[i] *= desc_.ffn_gate_scale;
   kernels_.activate(static_cast<simd::Activation>(desc_.activation), gate ? gate : up,
                     gate ? up : nullptr, width);
 }
@@ -366,8 +378,9 @@ Status Transformer::mix(const pc_layer& layer, const Gemm::Input& h) {
     });
   }
   PC_CHECK_OK(add_mixture(mixture, h, has_ffn(layer)));
-  parallel_.for_each(
-      n_tokens(), [&](std::uint32_t i, std::uint32_t) { add_to_stream(layer.ffn_post_norm, i); });
+  parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
+    add_to_stream(layer.ffn_post_norm, desc_.residual_scale, i);
+  });
   return ok();
 }
 
@@ -399,26 +412,27 @@ void Transformer::weigh_ffn(std::uint32_t row) {
   for (std::uint32_t c = 0; c < desc_.d_model; ++c) made[c] *= weight;
 }
 
-// x += residual_scale * norm(W h + b)
+// x += residual_scale * own_scale * norm(W h + b)
 Status Transformer::add_branch(const Gemm::Input& h, const pc_tensor& w, const pc_tensor& bias,
-                               const pc_tensor& post_norm) {
-  const bool direct = !post_norm.data && desc_.residual_scale == 1.0f;
+                               const pc_tensor& post_norm, float own_scale) {
+  const float scale = desc_.residual_scale * own_scale;
+  const bool direct = !post_norm.data && scale == 1.0f;
   float* y = direct ? x_.data() : branch_.data();
   PC_CHECK_OK(gemm_.linear(h, w, direct, y));
   if (direct && !bias.data) return ok();
   parallel_.for_each(n_tokens(), [&](std::uint32_t i, std::uint32_t) {
     add_bias(bias, y + std::size_t{i} * desc_.d_model);
-    if (!direct) add_to_stream(post_norm, i);
+    if (!direct) add_to_stream(post_norm, scale, i);
   });
   return ok();
 }
 
-// x += residual_scale * norm(branch), of one row
-void Transformer::add_to_stream(const pc_tensor& post_norm, std::uint32_t row) {
+// x += scale * norm(branch), of one row
+void Transformer::add_to_stream(const pc_tensor& post_norm, float scale, std::uint32_t row) {
   const std::size_t at = std::size_t{row} * desc_.d_model;
   float* branch = branch_.data() + at;
   if (post_norm.data) norm_row(post_norm, {}, branch, branch);
-  kernels_.add(branch, desc_.residual_scale, desc_.d_model, x_.data() + at);
+  kernels_.add(branch, scale, desc_.d_model, x_.data() + at);
 }
 
 // bias and row: [n]; a bias that is not there is none.

@@ -82,7 +82,7 @@ class Transformer {
   Status finish_for(const ReadRows& read, Proceed proceed);
   Status project(std::uint32_t layer, const Gemm::Input& h);
   Status project_latent(std::uint32_t layer, const Gemm::Input& h);
-  Status mixer(std::uint32_t layer, const Gemm::Input& h);
+  Status mixer(std::uint32_t layer, const Normed& norm);
   Status attention(std::uint32_t layer, const Gemm::Input& h);
   Status recur(std::uint32_t layer, const Gemm::Input& h);
   Status feed_forward(const pc_layer& layer, const Gemm::Input& h);
@@ -91,8 +91,8 @@ class Transformer {
   Status mix(const pc_layer& layer, const Gemm::Input& h);
   void weigh_ffn(std::uint32_t row);
   Status add_branch(const Gemm::Input& h, const pc_tensor& w, const pc_tensor& bias,
-                    const pc_tensor& post_norm);
-  void add_to_stream(const pc_tensor& post_norm, std::uint32_t row);
+                    const pc_tensor& post_norm, float own_scale = 1.0f);
+  void add_to_stream(const pc_tensor& post_norm, float scale, std::uint32_t row);
   void add_bias(const pc_tensor& bias, float* row) const;
   void embed();
   void read_row(const pc_tensor& table, std::size_t row, float* out) const;

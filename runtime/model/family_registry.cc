@@ -13,6 +13,7 @@ extern const Family kErnie;
 extern const Family kErnieMoe;
 extern const Family kExaone4;
 extern const Family kFalcon;
+extern const Family kFalconH1;
 extern const Family kGemma2;
 extern const Family kGemma3;
 extern const Family kGemma3Media;
@@ -57,14 +58,14 @@ extern const Family kSmolLm3;
 namespace {
 
 const std::array kFamilies{
-    &kLlama,       &kMistral,   &kMixtral,        &kMinistral3,   &kMistral3,   &kQwen2,
-    &kQwen2Moe,    &kQwen2Vl,   &kQwen3,          &kQwen3Moe,     &kQwen3Vl,    &kQwen3VlMoe,
-    &kSmolLm3,     &kGemma2,    &kGemma3,         &kGemma3Media,  &kGemma4,     &kGemma4Media,
-    &kPhi3,        &kOlmo2,     &kOlmo3,          &kOlmoe,        &kExaone4,    &kGlm,
-    &kGlm4,        &kGlm4Moe,   &kGlm4MoeLite,    &kDeepseekV2,   &kDeepseekV3, &kMiniCpm3,
-    &kErnie,       &kErnieMoe,  &kHunYuan,        &kGptOss,       &kGranite,    &kGraniteMoe,
-    &kFalcon,      &kMpt,       &kGpt2,           &kLfm2,         &kQwen3Next,  &kQwen35,
-    &kQwen35Media, &kQwen35Moe, &kQwen35MoeMedia, &kGraniteHybrid};
+    &kLlama,       &kMistral,   &kMixtral,        &kMinistral3,    &kMistral3,   &kQwen2,
+    &kQwen2Moe,    &kQwen2Vl,   &kQwen3,          &kQwen3Moe,      &kQwen3Vl,    &kQwen3VlMoe,
+    &kSmolLm3,     &kGemma2,    &kGemma3,         &kGemma3Media,   &kGemma4,     &kGemma4Media,
+    &kPhi3,        &kOlmo2,     &kOlmo3,          &kOlmoe,         &kExaone4,    &kGlm,
+    &kGlm4,        &kGlm4Moe,   &kGlm4MoeLite,    &kDeepseekV2,    &kDeepseekV3, &kMiniCpm3,
+    &kErnie,       &kErnieMoe,  &kHunYuan,        &kGptOss,        &kGranite,    &kGraniteMoe,
+    &kFalcon,      &kMpt,       &kGpt2,           &kLfm2,          &kQwen3Next,  &kQwen35,
+    &kQwen35Media, &kQwen35Moe, &kQwen35MoeMedia, &kGraniteHybrid, &kFalconH1};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.
@@ -87,7 +88,6 @@ constexpr auto kRefusals = std::to_array<Refusal>({
     {"jamba", kRecurrent},
     {"zamba", kRecurrent},
     {"bamba", kRecurrent},
-    {"falconh1", kRecurrent},
     {"nemotronh", kRecurrent},
     {"qwen36", kRecurrent},
     {"lfm2", kRecurrent},

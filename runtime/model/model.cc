@@ -141,6 +141,10 @@ void describe(const ModelConfig& c, const Decoder& decoder, Model* model) {
   d.norm_offset = c.norm_offset;
   d.embedding_scale = static_cast<float>(c.embedding_scale);
   d.residual_scale = static_cast<float>(c.residual_scale);
+  d.attn_out_scale = static_cast<float>(c.attn_out_scale);
+  d.recurrent_out_scale = static_cast<float>(c.recurrent_out_scale);
+  d.ffn_out_scale = static_cast<float>(c.ffn_out_scale);
+  d.ffn_gate_scale = static_cast<float>(c.ffn_gate_scale);
   d.attn_softcap = static_cast<float>(c.attn_softcap);
   d.qkv_clamp = static_cast<float>(c.qkv_clamp);
   d.logit_scale = static_cast<float>(c.logit_scale);
@@ -164,8 +168,9 @@ void describe(const ModelConfig& c, const Decoder& decoder, Model* model) {
 
 Status check_factors(const std::string& place, const ModelConfig& c) {
   for (const double x :
-       {c.embedding_scale, c.residual_scale, c.logit_scale, c.attn_scale.value_or(1),
-        c.query_growth, c.attn_softcap, c.logit_softcap, c.qkv_clamp}) {
+       {c.embedding_scale, c.residual_scale, c.attn_out_scale, c.recurrent_out_scale,
+        c.ffn_out_scale, c.ffn_gate_scale, c.logit_scale, c.attn_scale.value_or(1), c.query_growth,
+        c.attn_softcap, c.logit_softcap, c.qkv_clamp}) {
     if (!std::isfinite(static_cast<float>(x)) || x < 0)
       return error(Code::kCorrupt, place + ": a factor or cap is negative or not finite");
   }

@@ -168,12 +168,16 @@ void hash_latent(const pc_latent& latent, std::uint32_t n_heads, Sha256* hash) {
 
 void hash_recurrent(const pc_recurrent& recurrent, Sha256* hash) {
   const auto& [kind, n_channels, n_taps, n_heads, n_key_heads, keys_by_turns, d_k, d_v, norm_dims,
-               step_least, step_most, in, conv, conv_bias, gate, decay, write, a, step_bias, skip,
-               norm, out] = recurrent;
+               step_least, step_most, gate_scale, in, conv, conv_bias, gate, decay, write, a,
+               step_bias, skip, norm, out] = recurrent;
   hash->field("recurrent");
   hash_numbers(hash, kind, n_channels, n_taps, n_heads, n_key_heads, keys_by_turns, d_k, d_v,
                norm_dims, step_least, step_most);
   hash_tensors(hash, in, conv, conv_bias, gate, decay, write, a, step_bias, skip, norm, out);
+  if (gate_scale != 1) {  // digests without it are older than it
+    hash->field("gate scale");
+    hash_number(gate_scale, hash);
+  }
 }
 
 // first: of the model, whose heads the digest of the whole begins with.
@@ -192,9 +196,8 @@ void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
     hash->field("heads");
     hash_numbers(hash, n_heads, n_kv_heads, head_dim, attn_scale);
   }
-  if (is_recurrent(layer)) {
-    hash_recurrent(recurrent, hash);
-  } else if (!wk.data) {
+  if (is_recurrent(layer)) hash_recurrent(recurrent, hash);
+  if (attends(layer) && !wk.data) {
     hash->field("states of another layer");
     hash_number(states, hash);
   }
@@ -220,7 +223,8 @@ void hash_layer(const pc_layer& layer, const pc_layer& first, Sha256* hash) {
 
 void hash_desc(const pc_model_desc& desc, Sha256* hash) {
   const auto& [struct_size, n_layers, d_model, vocab_size, d_ffn, norm, activation, parallel,
-               norm_eps, norm_offset, embedding_scale, residual_scale, attn_softcap, qkv_clamp,
+               norm_eps, norm_offset, embedding_scale, residual_scale, attn_out_scale,
+               recurrent_out_scale, ffn_out_scale, ffn_gate_scale, attn_softcap, qkv_clamp,
                logit_scale, logit_softcap, query_growth, growth_positions, alibi_slopes, n_ropes,
                ropes, embedding, position_embedding, d_ple, ple_embedding, ple_projection, ple_norm,
                final_norm, final_norm_bias, lm_head, layers] = desc;
@@ -238,6 +242,11 @@ void hash_desc(const pc_model_desc& desc, Sha256* hash) {
   if (query_growth != 0) {
     hash->field("query growth");
     hash_numbers(hash, query_growth, growth_positions);
+  }
+  if (attn_out_scale != 1 || recurrent_out_scale != 1 || ffn_out_scale != 1 ||
+      ffn_gate_scale != 1) {
+    hash->field("scales of parts");
+    hash_numbers(hash, attn_out_scale, recurrent_out_scale, ffn_out_scale, ffn_gate_scale);
   }
   if (d_ple != 0) {
     hash->field("per-layer embeddings");

@@ -43,7 +43,11 @@ def qwen35_order(part, t, c):
 
 
 def has_mamba(c):
-    return c.model_type == "granitemoehybrid"
+    return c.model_type in ("granitemoehybrid", "falcon_h1")
+
+
+def inner_size(c):
+    return c.mamba_d_ssm if c.model_type == "falcon_h1" else c.mamba_expand * c.hidden_size
 
 
 def add_mamba_keys(writer, c):
@@ -51,8 +55,23 @@ def add_mamba_keys(writer, c):
     writer.add_ssm_state_size(c.mamba_d_state)
     writer.add_ssm_group_count(c.mamba_n_groups)
     writer.add_ssm_time_step_rank(c.mamba_n_heads)
-    writer.add_ssm_inner_size(c.mamba_expand * c.hidden_size)
-    writer.add_rope_scaling_finetuned(False)
+    writer.add_ssm_inner_size(inner_size(c))
+    if c.model_type == "granitemoehybrid":
+        writer.add_rope_scaling_finetuned(False)
+
+
+def falcon_h1_scaled(name, t, c, torch):
+    """Its factors go into the weights that make what they are of."""
+    values, keys = inner_size(c), c.mamba_n_groups * c.mamba_d_state
+    parts = torch.repeat_interleave(torch.tensor(c.ssm_multipliers),
+                                    torch.tensor([values, values, keys, keys, c.mamba_n_heads]))
+    factors = {"embed_tokens": c.embedding_multiplier, "lm_head": c.lm_head_multiplier,
+               "q_proj": c.attention_in_multiplier, "v_proj": c.attention_in_multiplier,
+               "k_proj": c.attention_in_multiplier * c.key_multiplier,
+               "self_attn.o_proj": c.attention_out_multiplier,
+               "mamba.out_proj": c.ssm_out_multiplier, "gate_proj": c.mlp_multipliers[0],
+               "down_proj": c.mlp_multipliers[1], "in_proj": c.ssm_in_multiplier * parts[:, None]}
+    return next((t * factor for part, factor in factors.items() if part in name), t)
 
 
 MAMBA_NAMES = {"in_proj.weight": "ssm_in.weight", "conv1d.weight": "ssm_conv1d.weight",

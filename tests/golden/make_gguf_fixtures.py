@@ -41,8 +41,8 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.utils import logging
 
-from gguf_hybrids import (add_delta_keys, add_mamba_keys, delta_tensors, has_delta_rule, has_mamba,
-                          mamba_tensors)
+from gguf_hybrids import (add_delta_keys, add_mamba_keys, delta_tensors, falcon_h1_scaled,
+                          has_delta_rule, has_mamba, mamba_tensors)
 from make_model_fixtures import (N_TOKENS, SEEING, model_class, randomize, write_expected,
                                  write_json)
 from model_list import GPT_OSS, QWEN3_VL_MOE, SHAPE, VOCAB
@@ -76,6 +76,7 @@ FAMILIES = {
     "DeepseekV3ForCausalLM": (ARCH.DEEPSEEK2, "deepseek-v3"),
     "Glm4MoeLiteForCausalLM": (ARCH.DEEPSEEK2, "glm4"),
     "Lfm2ForCausalLM": (ARCH.LFM2, "lfm2"),
+    "FalconH1ForCausalLM": (ARCH.FALCON_H1, "falcon-h1"),
     "GraniteMoeHybridForCausalLM": (ARCH.GRANITE_HYBRID, "refact"),
     "Qwen3NextForCausalLM": (ARCH.QWEN3NEXT, "qwen2"),
     "Qwen3_5ForCausalLM": (ARCH.QWEN35, "qwen35"),
@@ -108,7 +109,7 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3", "hunyuan", "gemma4", "gemma4_keys_v4",
          "gemma4_moe", "deepseek2", "deepseek2_groups", "deepseek3",
          "glm4_moe_lite", "lfm2", "qwen3_next", "qwen3_5", "qwen3_5_moe",
-         "granite_hybrid", "granite_hybrid_moe_v4"]
+         "granite_hybrid", "granite_hybrid_moe_v4", "falcon_h1", "falcon_h1_norm_v4"]
 
 OLDER = "_older"  # as converters wrote latent attention before mid-2025
 
@@ -187,7 +188,7 @@ def add_shape(writer, arch, c, latent):
         return add_latent_shape(writer, c, latent)
     if arch == ARCH.FALCON:
         writer.add_head_count_kv(c.num_kv_heads if c.new_decoder_architecture else 1)
-    elif has_mamba(c):  # layers without heads for keys and values are Mamba's
+    elif arch == ARCH.GRANITE_HYBRID:  # layers without heads for keys and values are Mamba's
         writer.add_head_count_kv([c.num_key_value_heads if kind == "full_attention" else 0
                                   for kind in c.layer_types])
     elif hasattr(c, "num_key_value_heads"):
@@ -456,13 +457,15 @@ def gguf_tensors(tensors, arch, c, latent=True):
             result.update({own: half.contiguous() for own, half in halves.items()})
             if halves:
                 continue
-        if has_mamba(c) and c.num_local_experts == 0 and "shared_mlp" in name:
+        if arch == ARCH.GRANITE_HYBRID and c.num_local_experts == 0 and "shared_mlp" in name:
             layer, parts = re.findall(r"layers\.(\d+)\.", name)[0], ("ffn_down",)
             if "input_linear" in name:
                 parts = ("ffn_gate", "ffn_up")
             result.update({f"blk.{layer}.{part}.weight": half.contiguous()
                            for part, half in zip(parts, t.chunk(len(parts)))})
             continue
+        if arch == ARCH.FALCON_H1:
+            t = falcon_h1_scaled(name, t, c, torch)
         if mamba := mamba_tensors(name, t, c, torch):
             result.update(mamba)
             continue

@@ -192,7 +192,7 @@ def published_splits():
     yield ["falcon"], None, every([
         pre_tokenizers.Punctuation("contiguous"), byte_level(),
         pre_tokenizers.Digits(individual_digits=False), split("[0-9][0-9][0-9]")])
-    yield ["llama-bpe", "llama-v3", "llama3", "falcon3", "lfm2", "smaug-bpe", "dbrx", "chatglm-bpe",
+    yield ["llama-bpe", "llama-v3", "llama3", "falcon3", "falcon-h1", "lfm2", "smaug-bpe", "dbrx", "chatglm-bpe",
            "glm4"], None, every([split(LLAMA3), plain])
     yield ["qwen2", "deepseek-r1-qwen"], normalizers.NFC(), every([split(QWEN2), plain])
     yield ["qwen35"], normalizers.NFC(), every([split(QWEN35), plain])

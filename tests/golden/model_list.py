@@ -4,7 +4,7 @@ transformers 4 wrote its config.json (folder names that end in `_v4`)."""
 import torch
 from transformers import (
     DeepseekV2Config, DeepseekV3Config, Ernie4_5Config, Ernie4_5_MoeConfig,
-    Exaone4Config, FalconConfig, GPT2Config, Gemma2Config, Gemma3Config,
+    Exaone4Config, FalconConfig, FalconH1Config, GPT2Config, Gemma2Config, Gemma3Config,
     Gemma3TextConfig, Gemma4Config, Gemma4TextConfig, Glm4Config,
     Glm4MoeConfig, Glm4MoeLiteConfig, GlmConfig, GptOssConfig, GraniteConfig,
     GraniteMoeConfig, GraniteMoeHybridConfig, GraniteMoeSharedConfig,
@@ -152,6 +152,13 @@ def v4_granite_hybrid(config):
     return v4_plain(config)
 
 
+def v4_falcon_h1(config):
+    """As the released files, which say nothing of kinds of layers or limits of steps."""
+    config = v4_plain(config)
+    return {k: v for k, v in config.items() if k not in (
+        "layer_types", "layers_block_type", "time_step_limit")} | dict(mamba_use_mlp=True)
+
+
 def v4_deepseek(config):
     """As the released files, which say things that are of no use without training."""
     rope = v4_plain(config).pop("rope_scaling")
@@ -211,6 +218,14 @@ DELTA_EXPERTS = dict(num_experts=6, num_experts_per_tok=2, moe_intermediate_size
 GRANITE_H = dict(GRANITE, num_hidden_layers=3, shared_intermediate_size=12, mamba_n_heads=8,
                  mamba_n_groups=1, mamba_d_state=12, mamba_d_conv=4, mamba_expand=2,
                  layer_types=["linear_attention", "full_attention", "linear_attention"])
+
+FALCON_H1 = dict(SMALL, num_attention_heads=2, num_key_value_heads=1, head_dim=8, mamba_n_heads=8,
+                 mamba_n_groups=1, mamba_d_state=12, mamba_d_conv=4, mamba_expand=2,
+                 rope_parameters=dict(rope_type="default", rope_theta=100000.0))
+FALCON_H1_FACTORS = dict(
+    embedding_multiplier=2.5, lm_head_multiplier=0.4, attention_in_multiplier=0.8,
+    attention_out_multiplier=1.4, key_multiplier=0.6, ssm_in_multiplier=1.25, ssm_out_multiplier=0.7,
+    ssm_multipliers=[0.9, 0.6, 1.3, 0.8, 1.1], mlp_multipliers=[0.7, 1.5])
 
 MODELS = {
     "llama": (LlamaConfig, dict(SHAPE), torch.float32, {}),
@@ -460,6 +475,14 @@ MODELS = {
     "granite_hybrid_moe_v4": (GraniteMoeHybridConfig, dict(
         GRANITE_H, intermediate_size=8, num_local_experts=6, num_experts_per_tok=3, mamba_n_groups=2),
                               torch.float32, dict(v4=v4_granite_hybrid)),
+
+    # Falcon-H1: attention beside Mamba-2 in every layer, with factors of all parts; and with a norm.
+    "falcon_h1": (FalconH1Config, dict(FALCON_H1, mamba_d_ssm=40, **FALCON_H1_FACTORS), torch.float32,
+                  {}),
+    "falcon_h1_norm_v4": (FalconH1Config, dict(
+        FALCON_H1, mamba_d_ssm=48, mamba_n_groups=2, mamba_rms_norm=True,
+        mamba_norm_before_gate=False, mlp_bias=True, key_multiplier=0.7, mlp_multipliers=[0.6, 1.2], lm_head_multiplier=0.5), torch.float32,
+                          dict(v4=v4_falcon_h1)),
 }
 
 

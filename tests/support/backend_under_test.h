@@ -30,7 +30,8 @@ inline TinyShape random_shape(Random& random) {
   shape.sinks = shape.two_shapes = shape.keys_as_values = shape.norm_values = false;
   shape.n_layers -= shape.n_shared;
   shape.n_shared = 0;
-  if (shape.activation == PC_ACTIVATION_CLAMPED_SWIGLU) shape.activation = PC_ACTIVATION_SILU;
+  shape.part_factors = false;
+  if (shape.activation > PC_ACTIVATION_GELU_TANH) shape.activation = PC_ACTIVATION_SILU;
 #endif
   return shape;
 }

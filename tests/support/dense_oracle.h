@@ -155,6 +155,7 @@ class DenseOracle {
       x = std::min(x, 7.0);
       return x / (1 + std::exp(-1.702 * x));
     }
+    if (d_.activation == PC_ACTIVATION_RELU_SQUARED) return x > 0 ? x * x : 0;
     return x / (1 + std::exp(-x));
   }
   // What a gate multiplies.
@@ -323,10 +324,12 @@ class DenseOracle {
     const std::vector<Vector> before = x;
     std::vector<Vector> inputs(n);
     for (std::size_t i = 0; i < n; ++i) inputs[i] = norm(x[i], w.attn_norm, w.attn_norm_bias);
-    std::vector<Vector> mixed = w.recurrent.kind != PC_RECURRENCE_NONE
-                                    ? recur(rows, w.recurrent, inputs)
-                                    : attend(rows, w, inputs, states);
-    for (std::size_t i = 0; i < n; ++i) add(norm(mixed[i], w.attn_post_norm, {}), x[i]);
+    const auto add_all = [&](const std::vector<Vector>& made, double scale) {
+      for (std::size_t i = 0; i < n; ++i) add(norm(made[i], w.attn_post_norm, {}), x[i], scale);
+    };
+    if (w.recurrent.kind != PC_RECURRENCE_NONE)
+      add_all(recur(rows, w.recurrent, inputs), d_.recurrent_out_scale);
+    if (w.wo.data) add_all(attend(rows, w, inputs, states), d_.attn_out_scale);
     for (std::size_t i = 0; i < n; ++i) {
       const bool shared = d_.parallel && !w.ffn_norm.data;
       const Vector& input = d_.parallel ? before[i] : x[i];
@@ -338,7 +341,8 @@ class DenseOracle {
     if (w.mixture.n_experts != 0)
       for (std::size_t i = 0; i < n; ++i)
         mix(w.mixture, x[i], inputs[i], w.ffn.up.data != nullptr, made[i]);
-    for (std::size_t i = 0; i < n; ++i) add(norm(made[i], w.ffn_post_norm, {}), x[i]);
+    for (std::size_t i = 0; i < n; ++i)
+      add(norm(made[i], w.ffn_post_norm, {}), x[i], d_.ffn_out_scale);
   }
 
   std::vector<Vector> attend(const std::vector<DenseRow>& rows, const pc_layer& w,
@@ -384,8 +388,9 @@ class DenseOracle {
     if (f.gate.data) gate = multiply(f.gate, f.b_gate, inputs);
     for (std::size_t i = 0; i < inner.size(); ++i)
       for (std::size_t c = 0; c < inner[i].size(); ++c)
-        inner[i][c] =
-            gate[i].empty() ? activate(inner[i][c]) : activate(gate[i][c]) * factor(inner[i][c]);
+        inner[i][c] = gate[i].empty()
+                          ? activate(inner[i][c])
+                          : activate(d_.ffn_gate_scale * gate[i][c]) * factor(inner[i][c]);
     return multiply(f.down, f.b_down, inner);
   }
 
@@ -451,8 +456,8 @@ class DenseOracle {
     return weights;
   }
 
-  void add(const Vector& branch, Vector& x) const {
-    for (std::size_t c = 0; c < x.size(); ++c) x[c] += d_.residual_scale * branch[c];
+  void add(const Vector& branch, Vector& x, double scale = 1) const {
+    for (std::size_t c = 0; c < x.size(); ++c) x[c] += d_.residual_scale * scale * branch[c];
   }
 
   Vector attend(const std::vector<DenseRow>& rows, std::size_t i, const pc_layer& layer,

@@ -127,7 +127,7 @@ class RecurrentOracle {
   }
 
   Vector finished(Vector z, const Vector& gate) const {
-    for (std::size_t i = 0; !corrects() && i < z.size(); ++i) z[i] *= silu(gate[i]);
+    for (std::size_t i = 0; !corrects() && i < z.size(); ++i) z[i] *= silu(r_.gate_scale * gate[i]);
     for (std::size_t i = 0; r_.norm.data && i < z.size(); i += r_.norm_dims) {
       double squares = 0;
       for (std::size_t j = 0; j < r_.norm_dims; ++j) squares += z[i + j] * z[i + j];

@@ -30,7 +30,8 @@ struct TinyShape {
   bool layer_norm = false, norm_offset = false, pre_norms = true, post_norms = false;
   bool whole_head_norms = false, gated = true, parallel = false, parallel_norms = false;
   std::uint32_t activation = PC_ACTIVATION_SILU;
-  bool factors = false;  // of embeddings, what blocks add, logits
+  bool factors = false;       // of embeddings, what blocks add, logits
+  bool part_factors = false;  // of what attention and the network make, and of its gate
   float attn_softcap = 0, logit_softcap = 0, clamp = 0;
   bool alibi = false;
   std::uint32_t positions = 0;  // learned ones
@@ -120,6 +121,8 @@ struct TinyShape {
                       s.n_shared == 0 && random.chance(0.5);
     s.mixture_norms = s.n_experts != 0 && !s.layer_norm && random.chance(0.4);
     if (random.chance(0.2)) s.make_latent(random);
+    s.part_factors = !s.parallel && s.n_experts == 0 && random.chance(0.3);
+    if (random.chance(0.15)) s.activation = PC_ACTIVATION_RELU_SQUARED;
     return s;
   }
 
@@ -183,6 +186,10 @@ class TinyModel {
     desc.embedding_scale = shape.factors ? 1.75f : 1.0f;
     desc.residual_scale = shape.factors ? 0.6f : 1.0f;
     desc.logit_scale = shape.factors ? 0.4f : 1.0f;
+    desc.attn_out_scale = shape.part_factors ? 0.8f : 1.0f;
+    desc.recurrent_out_scale = 1.0f;
+    desc.ffn_out_scale = shape.part_factors ? 1.3f : 1.0f;
+    desc.ffn_gate_scale = shape.part_factors ? 0.7f : 1.0f;
     add_positions(shape);
     for (std::uint32_t l = 0; l < shape.n_layers; ++l) layers_.push_back(make_layer(shape, l));
     desc.layers = layers_.data();
@@ -314,6 +321,7 @@ class TinyModel {
       for (float& x : f32_.back()) x = -std::exp(3 * x);
       r->step_bias = matrix(1, r->n_heads, type);
       r->step_least = 0.01f, r->step_most = 2.0f;
+      r->gate_scale = corrects ? 1.0f : 0.7f;
       if (!corrects) r->skip = matrix(1, r->n_heads, type);
       r->norm = norm(r->d_v);
     }

@@ -38,7 +38,7 @@ constexpr std::uint32_t kMostMoves = 1024;
 constexpr std::size_t kMaxHalf = simd::kMaxAttendHeadDim / 2;
 
 std::uint32_t group_of(const pc_layer& layer) {
-  return is_recurrent(layer) ? 0 : layer.n_heads / layer.n_kv_heads;
+  return attends(layer) ? layer.n_heads / layer.n_kv_heads : 0;
 }
 
 // A norm behind rotation is one without weights before it, since rotation keeps lengths, and then

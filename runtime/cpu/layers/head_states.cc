@@ -246,6 +246,7 @@ void HeadStates::finish_row(const pc_recurrent& r, std::uint32_t row, float* z) 
       kernels_.rms_norm(numbers + i, vector_of(r.norm) + w, r.norm_dims, norm_eps_, numbers + i);
   };
   if (corrects(r)) norm(y);
+  for (std::size_t i = 0; r.gate_scale != 1.0f && i < width; ++i) gate[i] *= r.gate_scale;
   kernels_.activate(simd::Activation::kSilu, gate, y, width);
   if (!corrects(r)) norm(gate);
   std::copy_n(gate, width, y);

@@ -53,7 +53,7 @@ AlignedBuffer<float> waves_of(const pc_rope& rope, std::size_t width, std::size_
 
 KeyCentres::KeyCentres(const pc_model_desc& desc) : desc_(desc), widths_(desc.n_ropes) {
   for (const pc_layer& layer : std::span(desc.layers, desc.n_layers)) {
-    biases_.push_back(is_recurrent(layer) ? std::vector<float>() : biases_of(desc, layer));
+    biases_.push_back(attends(layer) ? biases_of(desc, layer) : std::vector<float>());
     if (biases_.back().empty()) continue;
     widths_[layer.rope] = std::max(widths_[layer.rope], layer.head_dim);
   }

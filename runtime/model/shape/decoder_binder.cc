@@ -30,19 +30,22 @@ class LayerBinder {
     layer_.attn_scale = static_cast<float>(
         config.attn_scale.value_or(1 / std::sqrt(static_cast<double>(heads.head_dim))));
     layer_.states = states_of(index);
-    layer_.q_gated = config.q_gated && !config.is_recurrent(index);
+    layer_.q_gated = config.q_gated && config.attends(index);
     layer_.norm_values = config.norm_values;
     layer_.window = config.windows[index];
     layer_.rope = config.layer_ropes[index];
   }
 
   Result<pc_layer> bind() {
-    if (c_.pre_norms)
-      PC_CHECK_OK(norm(names_.attn_norm, &layer_.attn_norm, &layer_.attn_norm_bias));
-    PC_CHECK_OK(c_.is_recurrent(index_) ? bind_recurrent(c_, tensors_, &layer_.recurrent)
-                                        : attention());
-    if (c_.pre_norms && (!c_.parallel || c_.parallel_norms))
-      PC_CHECK_OK(norm(names_.ffn_norm, &layer_.ffn_norm, &layer_.ffn_norm_bias));
+    const bool recurs = c_.is_recurrent(index_), attends = c_.attends(index_);
+    if (c_.pre_norms && (recurs || attends))
+      PC_CHECK_OK(norm(names_.attn_norm, ".weight", &layer_.attn_norm, &layer_.attn_norm_bias));
+    if (recurs) PC_CHECK_OK(bind_recurrent(c_, tensors_, &layer_.recurrent));
+    if (attends) PC_CHECK_OK(attention());
+    const bool has_network = c_.has_mixture(index_) || c_.d_own_ffn(index_) != 0;
+    if (c_.pre_norms && has_network && (!c_.parallel || c_.parallel_norms))
+      PC_CHECK_OK(
+          norm(names_.ffn_norm, names_.ffn_norm_ending, &layer_.ffn_norm, &layer_.ffn_norm_bias));
     if (c_.has_mixture(index_))
       PC_CHECK_OK(bind_mixture(c_, tensors_, &decoder_->experts, &layer_.mixture));
     if (c_.d_own_ffn(index_) != 0) PC_CHECK_OK(feed_forward(c_.d_own_ffn(index_)));
@@ -80,8 +83,8 @@ class LayerBinder {
     return n;
   }
 
-  Status norm(std::string_view name, pc_tensor* weight, pc_tensor* bias) {
-    PC_TRY(*weight, tensors_.vector(name, ".weight", c_.d_model));
+  Status norm(std::string_view name, std::string_view ending, pc_tensor* weight, pc_tensor* bias) {
+    PC_TRY(*weight, tensors_.vector(name, ending, c_.d_model));
     if (!c_.norm_bias) return ok();
     PC_TRY(*bias, tensors_.vector(name, ".bias", c_.d_model));
     return ok();

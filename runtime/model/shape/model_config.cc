@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <functional>  // std::identity
+#include <ranges>
 #include <string_view>
 #include <utility>
 
@@ -81,7 +81,7 @@ Status read_activation(JsonView config, const ConfigFields& fields, ModelConfig*
   if (!known) {
     return config.error(Code::kUnsupported,
                         std::string(fields.activation) + " \"" + name +
-                            "\" is not supported; silu, gelu and gelu_pytorch_tanh are");
+                            "\" is not supported; silu, gelu, gelu_pytorch_tanh and relu2 are");
   }
   out->activation = *known;
   return ok();
@@ -199,7 +199,8 @@ Status check_shape(const std::string& where, const ModelConfig& c) {
   }
   if (!c.recurrent.layers.empty() && c.recurrent.kind == PC_RECURRENCE_NONE)
     return refuse("some of its layers have no heads for keys and values");
-  if (!c.recurrent.layers.empty() && std::ranges::all_of(c.recurrent.layers, std::identity()))
+  const auto layers = std::views::iota(0u, c.n_layers);
+  if (std::ranges::none_of(layers, [&](std::uint32_t i) { return c.attends(i); }))
     return refuse("none of its layers attends; models of recurrent layers alone are not computed");
   const auto& [latent, rotary, nope, value, q_rank, norm_eps] = c.latent;
   if (std::uint64_t{c.n_heads} * (std::uint64_t{nope} + rotary + value + latent) >
@@ -215,6 +216,7 @@ Status check_shape(const std::string& where, const ModelConfig& c) {
 
 std::optional<pc_activation> find_activation(std::string_view name) {
   if (name == "silu" || name == "swish") return PC_ACTIVATION_SILU;
+  if (name == "relu2") return PC_ACTIVATION_RELU_SQUARED;
   if (name == "gelu") return PC_ACTIVATION_GELU;
   if (name == "gelu_new" || name == "gelu_pytorch_tanh") return PC_ACTIVATION_GELU_TANH;
   return std::nullopt;

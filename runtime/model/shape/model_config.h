@@ -42,7 +42,7 @@ struct LatentConfig {
   std::optional<double> norm_eps = {};  // of its norms, where not the model's
 };
 
-// Layers that keep a state in the place of attention: pc_recurrent, and what files store of it.
+// Layers that keep a state: pc_recurrent, and what files store of it.
 struct RecurrentConfig {
   pc_recurrence kind = PC_RECURRENCE_NONE;
   std::uint32_t n_channels = 0, n_taps = 0;
@@ -51,6 +51,10 @@ struct RecurrentConfig {
   bool conv_bias = false;
   bool a_is_log = false;                                                     // the file has log(-a)
   float step_least = 0, step_most = std::numeric_limits<float>::infinity();  // of Mamba-2
+  // Of Mamba-2: factors of what the parts of its first product make.
+  float gate_scale = 1, x_scale = 1, k_scale = 1, q_scale = 1, decay_scale = 1;
+  bool normed = true;
+  bool beside_attention = false;  // which such layers have, too
   std::vector<bool> layers = {};  // [n_layers]; {}: there are none
 
   std::uint32_t n_keys() const { return n_key_heads * d_k; }
@@ -83,6 +87,7 @@ struct ModelConfig {
   std::vector<HeadsConfig> layer_heads;
   std::vector<std::uint32_t> layer_d_ffn;
   std::vector<std::uint32_t> states_of;  // the layer whose keys and values each attends to
+  std::vector<bool> attending;           // layers that may attend; {}: all, see attends()
   std::vector<bool> keys_as_values;      // no projection of values: keys, before norms and rotation
   bool norm_values = false;
   bool output_scales = false;  // each layer's is in a tensor
@@ -107,6 +112,7 @@ struct ModelConfig {
   bool sinks = false;
   bool q_gated = false;
   double embedding_scale = 1, residual_scale = 1, logit_scale = 1;
+  double attn_out_scale = 1, recurrent_out_scale = 1, ffn_out_scale = 1, ffn_gate_scale = 1;
   std::optional<double> attn_scale;  // 1/sqrt(head_dim) where absent
   double query_growth = 0;           // of queries, every growth_positions; 0: none
   std::uint32_t growth_positions = 0;
@@ -132,9 +138,13 @@ struct ModelConfig {
   bool is_recurrent(std::uint32_t layer) const {
     return !recurrent.layers.empty() && recurrent.layers[layer];
   }
+  bool attends(std::uint32_t layer) const {
+    if (is_recurrent(layer) && !recurrent.beside_attention) return false;
+    return attending.empty() || attending[layer];
+  }
   // Keys and values of its own.
   bool has_states(std::uint32_t layer) const {
-    if (is_recurrent(layer)) return false;
+    if (!attends(layer)) return false;
     return states_of.empty() || states_of[layer] == layer;
   }
 

@@ -20,6 +20,7 @@ class RecurrentBinder {
     r->n_taps = c_.n_taps;
     PC_TRY(r->conv,
            t_.binder().taps(t_.full_name(names_.conv, ".weight"), c_.n_channels, c_.n_taps));
+    if (c_.kind == PC_RECURRENCE_MAMBA2) scale_taps(r);
     if (c_.conv_bias) {
       PC_TRY(r->conv_bias, t_.vector(names_.conv, ".bias", c_.n_channels));
     }
@@ -42,6 +43,7 @@ class RecurrentBinder {
     r->norm_dims = c_.norm_dims;
     r->step_least = c_.step_least;
     r->step_most = c_.step_most;
+    r->gate_scale = c_.gate_scale;
     PC_CHECK_OK(c_.kind == PC_RECURRENCE_MAMBA2 ? gate_in_decay(r) : delta_products(r));
     const std::string rate = t_.full_name(names_.decay_rate);
     PC_TRY(r->a, c_.a_is_log ? t_.binder().negative_exponentials(rate, c_.n_heads)
@@ -49,10 +51,21 @@ class RecurrentBinder {
     PC_TRY(r->step_bias, t_.vector(names_.step_bias, "", c_.n_heads));
     // A norm's weights are of a head, which all share, or of all numbers.
     const bool shared = c_.kind == PC_RECURRENCE_GATED_DELTA;
-    PC_TRY(r->norm, t_.binder().numbers(t_.full_name(names_.recurrent_norm, ".weight"),
-                                        shared ? c_.norm_dims : c_.n_values()));
+    if (c_.normed) {
+      PC_TRY(r->norm, t_.binder().numbers(t_.full_name(names_.recurrent_norm, ".weight"),
+                                          shared ? c_.norm_dims : c_.n_values()));
+    }
     PC_TRY(r->out, t_.matrix(names_.recurrent_out, d_model_, c_.n_values()));
     return ok();
+  }
+
+  // What the convolution reads counts by the factors of x, k and q.
+  void scale_taps(pc_recurrent* r) {
+    if (c_.x_scale == 1 && c_.k_scale == 1 && c_.q_scale == 1) return;
+    std::vector<float> factors(c_.n_values(), c_.x_scale);
+    factors.insert(factors.end(), c_.n_keys(), c_.k_scale);
+    factors.insert(factors.end(), c_.n_keys(), c_.q_scale);
+    r->conv = t_.binder().scaled_columns(r->conv, factors);
   }
 
   // Rows of gates, of what the convolution reads, of steps. Also the skip.
@@ -62,6 +75,8 @@ class RecurrentBinder {
     r->gate = rows_of(all, 0, c_.n_values());
     r->in = rows_of(all, c_.n_values(), c_.n_channels);
     r->decay = rows_of(all, c_.n_values() + c_.n_channels, c_.n_heads);
+    if (c_.decay_scale != 1)
+      r->decay = t_.binder().scaled_columns(r->decay, std::vector<float>(d_model_, c_.decay_scale));
     PC_TRY(r->skip, t_.binder().numbers(t_.full_name(names_.recurrent_skip), c_.n_heads));
     return ok();
   }

@@ -259,6 +259,20 @@ pc_tensor TensorBinder::rows_in_order(const pc_tensor& matrix,
   return {copy, matrix.dtype, static_cast<std::uint32_t>(rows.size()), matrix.cols};
 }
 
+pc_tensor TensorBinder::scaled_columns(const pc_tensor& matrix, std::span<const float> factors) {
+  const auto type = static_cast<simd::Type>(matrix.dtype);
+  const std::size_t row_bytes = simd::bytes_of(type, matrix.cols);
+  std::byte* const copy = new_copy(std::size_t{matrix.rows} * matrix.cols * sizeof(float));
+  AlignedBuffer<float> wide(matrix.cols);
+  for (std::size_t r = 0; r < matrix.rows; ++r) {
+    simd::selected_or_scalar_kernels().to_f32(
+        static_cast<const std::byte*>(matrix.data) + r * row_bytes, type, matrix.cols, wide.data());
+    for (std::uint32_t c = 0; c < matrix.cols; ++c) wide.data()[c] *= factors[c];
+    std::memcpy(copy + r * matrix.cols * sizeof(float), wide.data(), matrix.cols * sizeof(float));
+  }
+  return {copy, PC_DTYPE_F32, matrix.rows, matrix.cols};
+}
+
 Result<pc_tensor> TensorBinder::negative_exponentials(const std::string& name, std::uint32_t n) {
   PC_TRY(const pc_tensor stored, numbers(name, n));
   AlignedBuffer<float> wide(n);

@@ -82,6 +82,9 @@ class TensorBinder {
   // A copy of these rows of a matrix that was taken, in this order.
   pc_tensor rows_in_order(const pc_tensor& matrix, std::span<const std::uint32_t> rows);
 
+  // A copy of a matrix that was taken, as f32, whose columns count by these factors.
+  pc_tensor scaled_columns(const pc_tensor& matrix, std::span<const float> factors);
+
   // n numbers whose negative exponentials -exp(x) the model computes with: these, as f32.
   Result<pc_tensor> negative_exponentials(const std::string& name, std::uint32_t n);
 

@@ -40,6 +40,7 @@ struct TensorNames {
   std::string_view output_scale = {};                           // whole
   std::string_view ple_embedding = {}, ple_projection = {}, ple_projection_norm = {};  // of all
   std::string_view ffn_norm = {}, gate = {}, up = {}, gate_up = {}, down = {}, ffn_post_norm = {};
+  std::string_view ffn_norm_ending = ".weight";
   // Mixtures. Matrices of experts are one tensor each, [n_experts, rows, columns], or those of an
   // expert stand behind `expert_prefix`, its number and a dot.
   std::string_view router = {}, choice_bias = {};  // the latter whole, since it is no ".weight"

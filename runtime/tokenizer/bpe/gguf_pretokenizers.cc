@@ -120,6 +120,7 @@ constexpr GgufPretokenizer kTable[] = {
     {"deepseek-v3", kDeepseekV3},
     {"exaone4", kGpt2},
     {"falcon", kFalcon},
+    {"falcon-h1", kLlama3, true, true},
     {"falcon3", kLlama3, true, true},
     {"glm4", kLlama3, true},
     {"gpt-2", kGpt2},

@@ -251,8 +251,10 @@ TEST_CASE("the weights' digest sees every field of a description but its ropes")
     CHECK(is_new());
     d.desc.*field -= 1;
   }
-  for (const auto field : {&D::norm_eps, &D::norm_offset, &D::embedding_scale, &D::residual_scale,
-                           &D::attn_softcap, &D::qkv_clamp, &D::logit_scale, &D::logit_softcap}) {
+  for (const auto field :
+       {&D::norm_eps, &D::norm_offset, &D::embedding_scale, &D::residual_scale, &D::attn_out_scale,
+        &D::recurrent_out_scale, &D::ffn_out_scale, &D::ffn_gate_scale, &D::attn_softcap,
+        &D::qkv_clamp, &D::logit_scale, &D::logit_softcap}) {
     const float before = d.desc.*field;
     d.desc.*field += 0.125f;
     CHECK(is_new());

@@ -37,6 +37,7 @@ struct Model {
     r.norm_dims = random.chance(0.5) ? r.d_v : values;
     r.step_least = 0.01f;
     r.step_most = 2.0f;
+    r.gate_scale = corrects ? 1.0f : 0.7f;
     r.in = matrix(random, r.n_channels, d_model);
     r.conv = matrix(random, r.n_taps, r.n_channels);
     if (random.chance(0.5)) r.conv_bias = matrix(random, 1, r.n_channels);
@@ -143,7 +144,7 @@ struct Text {
         if (!corrects) read += at(r.skip, 0, head) * v[head * r.d_v + c];
       }
     }
-    for (std::size_t i = 0; !corrects && i < values; ++i) z[i] *= silu(gates[i]);
+    for (std::size_t i = 0; !corrects && i < values; ++i) z[i] *= silu(r.gate_scale * gates[i]);
     for (std::size_t i = 0; r.norm.data && i < values; i += r.norm_dims) {
       double squares = 0;
       for (std::size_t j = 0; j < r.norm_dims; ++j) squares += z[i + j] * z[i + j];
