@@ -201,6 +201,25 @@ Error no_memory(std::size_t n) {
                    "not enough memory to read a JSON document of " + std::to_string(n) + " bytes");
 }
 
+// A text with null in the place of Infinity and -Infinity outside of strings; no byte moves.
+std::string without_infinities(std::string_view text) {
+  constexpr std::string_view kInfinity = "Infinity", kNull = "null    ";
+  std::string plain(text);
+  bool in_string = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (in_string && text[i] == '\\') {
+      ++i;  // what it stands before ends no string
+    } else if (text[i] == '"') {
+      in_string = !in_string;
+    } else if (!in_string && text.substr(i).starts_with(kInfinity)) {
+      plain.replace(i, kNull.size(), kNull);
+      if (i != 0 && text[i - 1] == '-') plain[i - 1] = ' ';
+      i += kInfinity.size() - 1;
+    }
+  }
+  return plain;
+}
+
 // Writes the path of `wanted` behind `path`; false when it is not below `node`.
 // Recursion ends at JsonLimits::depth.
 bool find_path(const Node& node, const Node* wanted, std::string* path) {
@@ -386,7 +405,15 @@ Result<JsonDocument> JsonDocument::parse(std::span<const std::byte> bytes, std::
 
 Result<JsonDocument> JsonDocument::read_file(const std::string& path, const JsonLimits& limits) {
   PC_TRY(const MappedFile file, MappedFile::open(path));
-  return parse(file.bytes(), path, limits);
+  auto document = parse(file.bytes(), path, limits);
+  if (document.ok() || document.error().code != Code::kCorrupt) return document;
+  try {
+    const std::span<const std::byte> bytes = file.bytes();
+    return parse(without_infinities({reinterpret_cast<const char*>(bytes.data()), bytes.size()}),
+                 path, limits);
+  } catch (const std::exception&) {
+    return no_memory(file.bytes().size());
+  }
 }
 
 JsonView JsonDocument::root() const {

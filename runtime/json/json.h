@@ -117,7 +117,8 @@ class JsonDocument {
                                     const JsonLimits& limits = {});
   static Result<JsonDocument> parse(std::span<const std::byte> bytes, std::string name,
                                     const JsonLimits& limits = {});
-  // Reads a whole file. Errors also: kNotFound, kIo.
+  // Reads a whole file, where infinities as Python writes them, which JSON has none of, are null.
+  // Errors also: kNotFound, kIo.
   static Result<JsonDocument> read_file(const std::string& path, const JsonLimits& limits = {});
 
   JsonView root() const;

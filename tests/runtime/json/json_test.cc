@@ -5,6 +5,7 @@
 #include <string>
 
 #include "runtime/json/json_writer.h"
+#include "tests/support/temp_folder.h"
 
 using namespace pc;
 
@@ -176,4 +177,22 @@ TEST_CASE("reading events stops at an error, at a limit, and at an integer beyon
   CHECK(failure("[[1]]", {.depth = 1}).find("nested deeper") != std::string::npos);
   CHECK(failure("[1, 2]", {.values = 2}).find("more than 2 values") != std::string::npos);
   CHECK(failure("[1, 2]", {.bytes = 2}).find("bytes of JSON") != std::string::npos);
+}
+
+TEST_CASE("of a file infinities as Python writes them are null, and nothing else is") {
+  const test::TempFolder folder;
+  const auto read = [&](const std::string& text) {
+    folder.write("c.json", text);
+    return JsonDocument::read_file(folder.path() + "/c.json");
+  };
+  const auto c = read(R"({"a": [0.0, Infinity, -Infinity], "b": "\"Infinity", "c": "Infinity"})");
+  REQUIRE(c.ok());
+  const JsonView list = *c->root().find("a");
+  CHECK((list.size() == 3 && list.at(1).is_null() && list.at(2).is_null()));
+  CHECK(c->root().find("b")->string().value() == "\"Infinity");
+  CHECK(c->root().find("c")->string().value() == "Infinity");
+  const auto bad = read(R"({"a": Infinity, "b": Infinite})");
+  REQUIRE_FALSE(bad.ok());
+  CHECK_THAT(bad.error().message, Catch::Contains("byte 22"));
+  CHECK_FALSE(JsonDocument::parse(R"([Infinity])", "doc.json").ok());
 }
