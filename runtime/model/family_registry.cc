@@ -37,6 +37,8 @@ extern const Family kMistral;
 extern const Family kMistral3;
 extern const Family kMixtral;
 extern const Family kMpt;
+extern const Family kNemotronH;
+extern const Family kNemotronHMoe;
 extern const Family kOlmo2;
 extern const Family kOlmo3;
 extern const Family kOlmoe;
@@ -65,7 +67,8 @@ const std::array kFamilies{
     &kGlm4,        &kGlm4Moe,   &kGlm4MoeLite,    &kDeepseekV2,    &kDeepseekV3, &kMiniCpm3,
     &kErnie,       &kErnieMoe,  &kHunYuan,        &kGptOss,        &kGranite,    &kGraniteMoe,
     &kFalcon,      &kMpt,       &kGpt2,           &kLfm2,          &kQwen3Next,  &kQwen35,
-    &kQwen35Media, &kQwen35Moe, &kQwen35MoeMedia, &kGraniteHybrid, &kFalconH1};
+    &kQwen35Media, &kQwen35Moe, &kQwen35MoeMedia, &kGraniteHybrid, &kFalconH1,   &kNemotronH,
+    &kNemotronHMoe};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.
@@ -88,7 +91,6 @@ constexpr auto kRefusals = std::to_array<Refusal>({
     {"jamba", kRecurrent},
     {"zamba", kRecurrent},
     {"bamba", kRecurrent},
-    {"nemotronh", kRecurrent},
     {"qwen36", kRecurrent},
     {"lfm2", kRecurrent},
     {"plamo2", kRecurrent},

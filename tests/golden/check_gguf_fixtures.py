@@ -39,7 +39,7 @@ from transformers.utils import logging
 
 HERE = pathlib.Path(__file__).resolve().parent
 N_CTX = 256
-GELU = ("falcon", "mpt", "gpt2", "gemma")
+GELU = ("falcon_4", "falcon_7", "mpt", "gpt2", "gemma")
 # Compared where all of the prompt is within the window.
 WINDOW_IGNORED = {"phi3.gguf": 8}
 # Where llama.cpp b11434 does otherwise than the models' definitions, or refuses what is so small.

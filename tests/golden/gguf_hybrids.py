@@ -43,18 +43,23 @@ def qwen35_order(part, t, c):
 
 
 def has_mamba(c):
-    return c.model_type in ("granitemoehybrid", "falcon_h1")
+    return c.model_type in ("granitemoehybrid", "falcon_h1", "nemotron_h")
 
 
 def inner_size(c):
+    if c.model_type == "nemotron_h":
+        return c.mamba_num_heads * c.mamba_head_dim
     return c.mamba_d_ssm if c.model_type == "falcon_h1" else c.mamba_expand * c.hidden_size
 
 
 def add_mamba_keys(writer, c):
-    writer.add_ssm_conv_kernel(c.mamba_d_conv)
-    writer.add_ssm_state_size(c.mamba_d_state)
-    writer.add_ssm_group_count(c.mamba_n_groups)
-    writer.add_ssm_time_step_rank(c.mamba_n_heads)
+    sizes = ((c.conv_kernel, c.ssm_state_size, c.n_groups, c.mamba_num_heads)
+             if c.model_type == "nemotron_h" else
+             (c.mamba_d_conv, c.mamba_d_state, c.mamba_n_groups, c.mamba_n_heads))
+    writer.add_ssm_conv_kernel(sizes[0])
+    writer.add_ssm_state_size(sizes[1])
+    writer.add_ssm_group_count(sizes[2])
+    writer.add_ssm_time_step_rank(sizes[3])
     writer.add_ssm_inner_size(inner_size(c))
     if c.model_type == "granitemoehybrid":
         writer.add_rope_scaling_finetuned(False)
@@ -74,6 +79,29 @@ def falcon_h1_scaled(name, t, c, torch):
     return next((t * factor for part, factor in factors.items() if part in name), t)
 
 
+def add_nemotron_shape(writer, c):
+    """What each layer is, is said by what it has."""
+    kinds, width = c.layers_block_type, c.intermediate_size
+    if "moe" in kinds:
+        width = c.moe_intermediate_size
+        writer.add_expert_feed_forward_length(width)
+        writer.add_expert_shared_feed_forward_length(c.moe_shared_expert_intermediate_size)
+        writer.add_expert_count(c.n_routed_experts)
+        writer.add_expert_used_count(c.num_experts_per_tok)
+        writer.add_expert_shared_count(c.n_shared_experts)
+        writer.add_expert_weights_norm(c.norm_topk_prob)
+        writer.add_expert_weights_scale(c.routed_scaling_factor)
+        writer.add_expert_group_count(c.n_group)
+    writer.add_feed_forward_length([width if kind in ("mlp", "moe") else 0 for kind in kinds])
+    writer.add_head_count(c.num_attention_heads)
+    writer.add_head_count_kv([c.num_key_value_heads if kind == "full_attention" else 0
+                              for kind in kinds])
+    writer.add_key_length(c.head_dim)
+    writer.add_value_length(c.head_dim)
+    writer.add_layer_norm_eps(c.layer_norm_epsilon)
+    writer.add_layer_norm_rms_eps(c.layer_norm_epsilon)
+
+
 MAMBA_NAMES = {"in_proj.weight": "ssm_in.weight", "conv1d.weight": "ssm_conv1d.weight",
                "conv1d.bias": "ssm_conv1d.bias", "dt_bias": "ssm_dt.bias", "A_log": "ssm_a",
                "D": "ssm_d", "norm.weight": "ssm_norm.weight", "out_proj.weight": "ssm_out.weight"}
@@ -81,8 +109,8 @@ MAMBA_NAMES = {"in_proj.weight": "ssm_in.weight", "conv1d.weight": "ssm_conv1d.w
 
 def mamba_tensors(name, t, c, torch):
     """{} where the tensor is no part of a Mamba-2 layer."""
-    found = re.search(r"layers\.(\d+)\.mamba\.(.*)", name)
-    if not found:
+    found = re.search(r"layers\.(\d+)\.(?:mamba|mixer)\.(.*)", name)
+    if not found or found[2] not in MAMBA_NAMES:
         return {}
     layer, part = found[1], found[2]
     if part == "conv1d.weight":
@@ -92,7 +120,7 @@ def mamba_tensors(name, t, c, torch):
     if part in ("A_log", "D"):
         t = t.reshape(-1, 1)
     if part == "norm.weight":
-        t = t.reshape(c.mamba_n_groups, -1)
+        t = t.reshape(c.n_groups if c.model_type == "nemotron_h" else c.mamba_n_groups, -1)
     return {f"blk.{layer}.{MAMBA_NAMES[part]}": (
         t if part.endswith("proj.weight") else t.float()).contiguous()}
 

@@ -41,8 +41,8 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 from transformers.utils import logging
 
-from gguf_hybrids import (add_delta_keys, add_mamba_keys, delta_tensors, falcon_h1_scaled,
-                          has_delta_rule, has_mamba, mamba_tensors)
+from gguf_hybrids import (add_delta_keys, add_mamba_keys, add_nemotron_shape, delta_tensors,
+                          falcon_h1_scaled, has_delta_rule, has_mamba, mamba_tensors)
 from make_model_fixtures import (N_TOKENS, SEEING, model_class, randomize, write_expected,
                                  write_json)
 from model_list import GPT_OSS, QWEN3_VL_MOE, SHAPE, VOCAB
@@ -76,6 +76,7 @@ FAMILIES = {
     "DeepseekV3ForCausalLM": (ARCH.DEEPSEEK2, "deepseek-v3"),
     "Glm4MoeLiteForCausalLM": (ARCH.DEEPSEEK2, "glm4"),
     "Lfm2ForCausalLM": (ARCH.LFM2, "lfm2"),
+    "NemotronHForCausalLM": (ARCH.NEMOTRON_H, "tekken"),
     "FalconH1ForCausalLM": (ARCH.FALCON_H1, "falcon-h1"),
     "GraniteMoeHybridForCausalLM": (ARCH.GRANITE_HYBRID, "refact"),
     "Qwen3NextForCausalLM": (ARCH.QWEN3NEXT, "qwen2"),
@@ -109,7 +110,8 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "ministral3", "mistral3", "hunyuan", "gemma4", "gemma4_keys_v4",
          "gemma4_moe", "deepseek2", "deepseek2_groups", "deepseek3",
          "glm4_moe_lite", "lfm2", "qwen3_next", "qwen3_5", "qwen3_5_moe",
-         "granite_hybrid", "granite_hybrid_moe_v4", "falcon_h1", "falcon_h1_norm_v4"]
+         "granite_hybrid", "granite_hybrid_moe_v4", "falcon_h1", "falcon_h1_norm_v4",
+         "nemotron_h", "nemotron_h_moe"]
 
 OLDER = "_older"  # as converters wrote latent attention before mid-2025
 
@@ -182,6 +184,8 @@ def add_shape(writer, arch, c, latent):
         return add_gemma4_shape(writer, c)
     if arch == ARCH.LFM2:
         return add_lfm2_shape(writer, c)
+    if c.model_type == "nemotron_h":
+        return add_nemotron_shape(writer, c)
     writer.add_feed_forward_length(ffn or 4 * c.hidden_size)
     writer.add_head_count(c.num_attention_heads)
     if arch == ARCH.DEEPSEEK2:
@@ -322,6 +326,8 @@ def add_special(writer, arch, c):
 
 def add_mixture(writer, c):
     n_experts = getattr(c, "num_experts", None) or getattr(c, "num_local_experts", None)
+    if c.model_type == "nemotron_h":
+        return
     if c.model_type in ("glm4_moe", "glm4_moe_lite", "deepseek_v2", "deepseek_v3"):
         sigmoid = c.model_type != "deepseek_v2"
         n_experts = c.n_routed_experts
@@ -452,6 +458,7 @@ def gguf_tensors(tensors, arch, c, latent=True):
         name = re.sub(r"^(model\.language_model|language_model\.model)\.", "model.", name)
         name = name.removeprefix("language_model.")
         name = name.replace("e_score_correction_bias", "e_score_correction.bias")
+        name = re.sub(r"^backbone(.*)\.mixer\.experts\.", r"model\1.mlp.experts.", name)
         if arch in (ARCH.GRANITE_MOE, ARCH.GRANITE_HYBRID) and c.num_local_experts:
             halves = granite_halves(name, t, (re.findall(r"layers\.(\d+)\.", name) or [0])[0])
             result.update({own: half.contiguous() for own, half in halves.items()})
@@ -533,6 +540,8 @@ def convert(folder, path, latent=True, **options):
     config = AutoConfig.from_pretrained(folder)
     arch, pre = FAMILIES[config.architectures[0]]
     config = config.get_text_config()
+    if arch == ARCH.NEMOTRON_H and "moe" in config.layers_block_type:
+        arch = ARCH.NEMOTRON_H_MOE
     tensors = {}
     for file in sorted(folder.glob("*.safetensors")):
         tensors.update(load_file(file))

@@ -73,7 +73,7 @@ def randomize(model, seed):
                 p.copy_(0.1 * noise)  # of the size of the scores
             elif name.endswith("A_log"):
                 p.copy_(noise - 2)  # states that last from a token to some ten
-            elif name.endswith(("linear_attn.norm.weight", "mamba.norm.weight")):
+            elif name.endswith(("linear_attn.norm.weight", "mamba.norm.weight", "mixer.norm.weight")):
                 p.copy_(1.0 + 0.2 * noise)
             elif p.dim() == 1 or name.endswith("proj_bias"):
                 p.copy_(0.3 * noise if name.endswith("bias") else norm_weight + 0.2 * noise)

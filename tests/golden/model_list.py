@@ -8,8 +8,9 @@ from transformers import (
     Gemma3TextConfig, Gemma4Config, Gemma4TextConfig, Glm4Config,
     Glm4MoeConfig, Glm4MoeLiteConfig, GlmConfig, GptOssConfig, GraniteConfig,
     GraniteMoeConfig, GraniteMoeHybridConfig, GraniteMoeSharedConfig,
-    HunYuanDenseV1Config, Lfm2Config, LlamaConfig, MiniCPM3Config,
+    HunYuanDenseV1Config, Lfm2Config, Lfm2MoeConfig, LlamaConfig, MiniCPM3Config,
     Ministral3Config, Mistral3Config, MistralConfig, MixtralConfig, MptConfig,
+    NemotronHConfig,
     Olmo2Config, Olmo3Config, OlmoeConfig, Phi3Config, Qwen2Config,
     Qwen2MoeConfig, Qwen2VLConfig, Qwen2_5_VLConfig, Qwen3Config,
     Qwen3MoeConfig, Qwen3NextConfig, Qwen3VLConfig, Qwen3VLMoeConfig,
@@ -159,6 +160,17 @@ def v4_falcon_h1(config):
         "layer_types", "layers_block_type", "time_step_limit")} | dict(mamba_use_mlp=True)
 
 
+def v4_nemotron_h(config):
+    """As the released files: a letter a layer, and their number."""
+    letters = {"linear_attention": "M", "full_attention": "*", "mlp": "-", "moe": "E"}
+    kinds = config.pop("layers_block_type")
+    config["hybrid_override_pattern"] = "".join(letters[kind] for kind in kinds)
+    config["num_hidden_layers"] = len(kinds)
+    config["time_step_limit"] = [0.0, float("inf")]
+    mixtures = ("moe_", "n_routed", "n_shared", "num_experts", "mtp_", "norm_topk", "routed_")
+    return {k: v for k, v in config.items() if not k.startswith(mixtures)}
+
+
 def v4_deepseek(config):
     """As the released files, which say things that are of no use without training."""
     rope = v4_plain(config).pop("rope_scaling")
@@ -226,6 +238,13 @@ FALCON_H1_FACTORS = dict(
     embedding_multiplier=2.5, lm_head_multiplier=0.4, attention_in_multiplier=0.8,
     attention_out_multiplier=1.4, key_multiplier=0.6, ssm_in_multiplier=1.25, ssm_out_multiplier=0.7,
     ssm_multipliers=[0.9, 0.6, 1.3, 0.8, 1.1], mlp_multipliers=[0.7, 1.5])
+
+NEMOTRON_H = {k: v for k, v in dict(
+    SMALL, num_attention_heads=2, num_key_value_heads=1, head_dim=16, mamba_num_heads=8,
+    mamba_head_dim=8, n_groups=2, ssm_state_size=12, conv_kernel=4, expand=2,
+    intermediate_size=20).items() if k != "num_hidden_layers"}
+NEMOTRON_H_MOE = dict(n_routed_experts=6, num_experts_per_tok=2, moe_intermediate_size=8,
+                      moe_shared_expert_intermediate_size=12, routed_scaling_factor=2.5)
 
 MODELS = {
     "llama": (LlamaConfig, dict(SHAPE), torch.float32, {}),
@@ -483,6 +502,25 @@ MODELS = {
         FALCON_H1, mamba_d_ssm=48, mamba_n_groups=2, mamba_rms_norm=True,
         mamba_norm_before_gate=False, mlp_bias=True, key_multiplier=0.7, mlp_multipliers=[0.6, 1.2], lm_head_multiplier=0.5), torch.float32,
                           dict(v4=v4_falcon_h1)),
+
+    # Nemotron-H: halves of blocks, as transformers writes them and as they were released; steps
+    # that are cut; and mixtures, chosen out of groups.
+    "nemotron_h": (NemotronHConfig, dict(NEMOTRON_H, time_step_min=1e-9, layers_block_type=[
+        "linear_attention", "mlp", "full_attention", "linear_attention", "mlp"]), torch.float32, {}),
+    "nemotron_h_v4": (NemotronHConfig, dict(
+        NEMOTRON_H, time_step_min=1e-9, layers_block_type=[
+            "linear_attention", "mlp", "full_attention", "linear_attention", "mlp"]), torch.float32,
+                      dict(v4=v4_nemotron_h)),
+    "nemotron_h_steps": (NemotronHConfig, dict(
+        NEMOTRON_H, time_step_min=0.5, mlp_bias=True, use_conv_bias=False, layers_block_type=[
+            "linear_attention", "mlp", "linear_attention", "full_attention"]), torch.float32, {}),
+    "nemotron_h_moe": (NemotronHConfig, dict(
+        NEMOTRON_H, **NEMOTRON_H_MOE, time_step_min=1e-9, layers_block_type=[
+            "linear_attention", "moe", "full_attention", "moe", "linear_attention"]), torch.float32,
+                       {}),
+    "nemotron_h_groups": (NemotronHConfig, dict(
+        NEMOTRON_H, **NEMOTRON_H_MOE, n_group=2, topk_group=1, norm_topk_prob=False,
+        layers_block_type=["full_attention", "linear_attention", "moe"]), torch.bfloat16, {}),
 }
 
 

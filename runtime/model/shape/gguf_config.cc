@@ -21,9 +21,11 @@ Status check_causal(const GgufKeys& keys) {
 }
 
 // A number of all layers, or a list of each one's. Their largest goes to *most, 0 where the key is
-// absent; to *of_layers, {} where all are the same.
+// absent; to *of_layers, {} where all are the same. A recurrent layer may have none, or where
+// `lacked` any, which is then said of it.
 Status read_of_layers(const GgufKeys& keys, std::string_view key, const ModelConfig& config,
-                      std::uint32_t* most, std::vector<std::uint32_t>* of_layers) {
+                      std::uint32_t* most, std::vector<std::uint32_t>* of_layers,
+                      bool lacked = false) {
   const GgufValue* value = keys.metadata().find(keys.full(key));
   if (!value || !value->is_array) {
     PC_TRY(*most, keys.extent_or(key, kMaxExtent, 0));
@@ -36,7 +38,7 @@ Status read_of_layers(const GgufKeys& keys, std::string_view key, const ModelCon
                       "is not a list of " + std::to_string(n_layers) + " layers");
   of_layers->assign(config.n_layers, 0);
   for (std::uint32_t i = 0; i < config.n_layers; ++i) {
-    if (config.is_recurrent(i) && list[i] == 0) continue;
+    if ((lacked || config.is_recurrent(i)) && list[i] == 0) continue;
     if (list[i] < 1 || list[i] > static_cast<std::int64_t>(kMaxExtent))
       return keys.error(Code::kUnsupported, key,
                         "is " + std::to_string(list[i]) + " for layer " + std::to_string(i));
@@ -44,7 +46,7 @@ Status read_of_layers(const GgufKeys& keys, std::string_view key, const ModelCon
   }
   *most = std::ranges::max(*of_layers);
   if (*most == 0) return keys.error(Code::kUnsupported, key, "is 0 for all layers");
-  std::ranges::replace(*of_layers, 0u, *most);  // of layers that have none it means nothing
+  if (!lacked) std::ranges::replace(*of_layers, 0u, *most);  // it means nothing of them
   if (std::ranges::all_of(*of_layers, [&](std::uint32_t n) { return n == *most; }))
     of_layers->clear();
   return ok();
@@ -125,7 +127,8 @@ Status read_shape(const GgufKeys& keys, ModelConfig* out) {
   out->n_layers -= out->n_further_layers;
   PC_TRY(out->d_model, keys.extent("embedding_length", kMaxExtent));
   PC_CHECK_OK(read_heads(keys, out));
-  PC_CHECK_OK(read_of_layers(keys, "feed_forward_length", *out, &out->d_ffn, &out->layer_d_ffn));
+  PC_CHECK_OK(
+      read_of_layers(keys, "feed_forward_length", *out, &out->d_ffn, &out->layer_d_ffn, true));
   if (out->d_ffn == 0 && keys.has("expert_count")) {  // all layers are mixtures
     PC_TRY(out->d_ffn, keys.extent_or("expert_feed_forward_length", kMaxExtent, 0));
   }

@@ -50,16 +50,20 @@ class MixtureBinder {
     }
     experts->resize(m.n_experts);
     mixture.experts = experts->data();
-    if (!names_.stacked_gate_up.empty() &&
-        tensors_.binder().has(tensors_.full_name(names_.stacked_gate_up))) {
+    if (has(names_.stacked_gate_up) || has(names_.stacked_up)) {
       names_.expert_prefix = names_.stack_ending = "";
       names_.expert_gate_up = names_.stacked_gate_up;
+      names_.expert_up = names_.stacked_up;
       names_.expert_down = names_.stacked_down;
     }
     return names_.expert_prefix.empty() ? stacked_experts(experts) : separate_experts(experts);
   }
 
  private:
+  bool has(std::string_view name) const {
+    return !name.empty() && tensors_.binder().has(tensors_.full_name(name));
+  }
+
   Status separate_experts(std::vector<pc_ffn>* experts) {
     for (std::uint32_t e = 0; e < experts->size(); ++e) {
       const std::string prefix = std::string(names_.expert_prefix) + std::to_string(e) + ".";
@@ -78,13 +82,15 @@ class MixtureBinder {
     if (fused) {
       PC_TRY(gate, stack(names_.expert_gate_up, 2 * width, c_.d_model, names_.gate_up_rows));
     } else {
-      PC_TRY(gate, stack(names_.expert_gate, width, c_.d_model));
+      if (c_.gated) {
+        PC_TRY(gate, stack(names_.expert_gate, width, c_.d_model));
+      }
       PC_TRY(up, stack(names_.expert_up, width, c_.d_model));
     }
     PC_TRY(const pc_tensor down, stack(names_.expert_down, c_.d_model, width));
     for (std::uint32_t e = 0; e < experts->size(); ++e) {
       pc_ffn& expert = (*experts)[e];
-      expert.gate = rows_of(gate, e * width * (fused ? 2 : 1), width);
+      if (gate.data) expert.gate = rows_of(gate, e * width * (fused ? 2 : 1), width);
       expert.up =
           fused ? rows_of(gate, e * width * 2 + width, width) : rows_of(up, e * width, width);
       expert.down = rows_of(down, e * c_.d_model, c_.d_model);

@@ -106,8 +106,17 @@ Result<std::uint32_t> read_extent_unless(JsonView config, std::string_view key,
   return read_extent(config, key, limit);
 }
 
+Result<std::uint32_t> read_n_layers(JsonView config, const ConfigFields& f) {
+  const auto list = f.layer_list.empty() ? std::nullopt : config.find(f.layer_list);
+  if (!list || !list->is_array() || config.find(f.layers))
+    return read_extent(config, f.layers, kMaxLayers);
+  const std::size_t n = list->size();
+  if (n >= 1 && n <= kMaxLayers) return static_cast<std::uint32_t>(n);
+  return list->error(Code::kUnsupported, "says of " + std::to_string(n) + " layers what they are");
+}
+
 Status read_shape(JsonView config, const ConfigFields& f, ModelConfig* out) {
-  PC_TRY(out->n_layers, read_extent(config, f.layers, kMaxLayers));
+  PC_TRY(out->n_layers, read_n_layers(config, f));
   PC_TRY(out->d_model, read_extent(config, f.d_model, kMaxExtent));
   PC_TRY(out->n_heads, read_extent_unless(config, f.heads, f.default_heads, kMaxExtent));
   PC_TRY(out->n_kv_heads, read_extent_or(config, f.kv_heads,

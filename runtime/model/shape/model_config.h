@@ -159,6 +159,7 @@ struct ModelConfig {
 // "" = the field does not exist there.
 struct ConfigFields {
   std::string_view layers = "num_hidden_layers";
+  std::string_view layer_list = "";  // as long as there are layers, where no number says it
   std::string_view d_model = "hidden_size";
   std::string_view heads = "num_attention_heads";
   std::string_view kv_heads = "num_key_value_heads";

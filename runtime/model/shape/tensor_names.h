@@ -45,7 +45,8 @@ struct TensorNames {
   // expert stand behind `expert_prefix`, its number and a dot.
   std::string_view router = {}, choice_bias = {};  // the latter whole, since it is no ".weight"
   std::string_view expert_prefix = {};
-  std::string_view stacked_gate_up = {}, stacked_down = {};  // whole; of files that stack them, too
+  // Whole; of files that stack them, too.
+  std::string_view stacked_gate_up = {}, stacked_up = {}, stacked_down = {};
   std::string_view expert_gate = {}, expert_up = {}, expert_gate_up = {}, expert_down = {};
   std::string_view shared_gate = {}, shared_up = {}, shared_gate_up = {}, shared_down = {};
   std::string_view ffn_gate = {};  // of how much the shared network counts

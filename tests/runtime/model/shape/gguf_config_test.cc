@@ -22,7 +22,8 @@ Result<ModelConfig> config_of(
   const auto key = [&](const char* name) { return architecture + "." + name; };
   bytes.value<std::uint32_t>(key("block_count"), 4);
   bytes.value<std::uint32_t>(key("embedding_length"), 64);
-  bytes.value<std::uint32_t>(key("feed_forward_length"), 96);
+  const bool is_list = architecture.starts_with("nemotron");
+  if (!is_list) bytes.value<std::uint32_t>(key("feed_forward_length"), 96);
   bytes.value<std::uint32_t>(key("context_length"), 1024);
   bytes.value<std::uint32_t>(key("attention.head_count"), 4);
   bytes.value<float>(key("attention.layer_norm_rms_epsilon"), 1e-6f);
@@ -192,6 +193,26 @@ TEST_CASE("LFM2: layers without heads for keys and values are convolutions") {
   CHECK(c->has_states(1));
   CHECK_FALSE(c->has_states(2));
   CHECK(check_shape("m.gguf", *c).ok());
+}
+
+TEST_CASE("Nemotron-H: what a layer is shows by its heads and its network") {
+  const auto with = [](std::uint32_t latent) {
+    return config_of("nemotron_h", [latent](GgufBytes& b) {
+      b.array<std::uint32_t>("nemotron_h.attention.head_count_kv", {0, 2, 0, 0});
+      b.array<std::uint32_t>("nemotron_h.feed_forward_length", {0, 0, 96, 0});
+      for (const char* key : {"conv_kernel", "time_step_rank", "group_count", "state_size"})
+        b.value<std::uint32_t>("nemotron_h.ssm." + std::string(key), 4);
+      b.value<std::uint32_t>("nemotron_h.ssm.inner_size", 64);
+      if (latent != 0) b.value<std::uint32_t>("nemotron_h.moe_latent_size", latent);
+    });
+  };
+  const auto c = with(0);
+  if (!c.ok()) FAIL(c.error().message);
+  CHECK(c->recurrent.layers == std::vector<bool>{true, false, false, true});
+  CHECK(c->attending == std::vector<bool>{false, true, false, false});
+  CHECK(c->layer_d_ffn == std::vector<std::uint32_t>{0, 0, 96, 0});
+  CHECK(check_shape("m.gguf", *c).ok());
+  refused(with(8), "moe_latent_size");
 }
 
 TEST_CASE("Gemma 4: whose states a layer attends to, and with which heads") {

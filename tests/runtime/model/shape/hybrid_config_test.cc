@@ -53,3 +53,38 @@ TEST_CASE("of Falcon-H1 what is not computed is refused by its name") {
   refused(falcon_h1(R"("time_step_limit":[0.5,1.0])"), Code::kUnsupported, "time_step_limit");
   refused(falcon_h1(R"("hidden_act":"gelu")"), Code::kUnsupported, "silu");
 }
+
+TEST_CASE("Nemotron-H: each layer is one half of a block") {
+  const auto with = [](const std::string& fields) {
+    return config_of("NemotronHForCausalLM", fields);
+  };
+  const auto c = with(R"("hybrid_override_pattern":"M-*M","mamba_num_heads":4,"n_groups":2)");
+  if (!c.ok()) FAIL(c.error().message);
+  CHECK(c->recurrent.layers == std::vector<bool>{true, false, false, true});
+  CHECK(c->attending == std::vector<bool>{false, false, true, false});
+  CHECK(c->layer_d_ffn == std::vector<std::uint32_t>{0, 96, 0, 0});
+  CHECK((c->has_states(2) && !c->has_states(1) && !c->gated && c->ropes.empty()));
+  CHECK((c->activation == PC_ACTIVATION_RELU_SQUARED && c->head_dim == 128));
+  CHECK((c->recurrent.d_v == 64 && c->recurrent.norm_dims == 128));
+  CHECK(c->recurrent.step_least == 0.001f);
+  const std::string kinds =
+      R"("layers_block_type":["mamba","moe","full_attention","linear_attention"],)"
+      R"("n_routed_experts":4,"num_experts_per_tok":2,"moe_intermediate_size":8,)"
+      R"("moe_shared_expert_intermediate_size":24)";
+  const auto mixed = with(kinds);
+  if (!mixed.ok()) FAIL(mixed.error().message);
+  CHECK(mixed->mixture.layers == std::vector<bool>{false, true, false, false});
+  CHECK((mixed->d_own_ffn(1) == 24 && mixed->d_own_ffn(0) == 0));
+  CHECK((mixed->mixture.normalised && mixed->mixture.choice_bias));
+  refused(with(kinds + R"(,"moe_latent_size":8)"), Code::kUnsupported, "moe_latent_size");
+  refused(with(kinds + R"(,"mlp_bias":true)"), Code::kUnsupported, "mlp_bias");
+  refused(with(""), Code::kCorrupt, "hybrid_override_pattern");
+  refused(with(R"("hybrid_override_pattern":"M-*")"), Code::kCorrupt, "4 layers");
+  refused(with(R"("hybrid_override_pattern":"M-*X")"), Code::kUnsupported, "\"X\"");
+  refused(with(R"("hybrid_override_pattern":"M-MM")"), Code::kUnsupported, "attends");
+  const std::string pattern = R"("hybrid_override_pattern":"M-*M",)";
+  refused(with(pattern + R"("use_bias":true)"), Code::kUnsupported, "use_bias");
+  refused(with(pattern + R"("sliding_window":8)"), Code::kUnsupported, "sliding_window");
+  refused(with(pattern + R"("mamba_hidden_act":"gelu")"), Code::kUnsupported, "mamba_hidden_act");
+  refused(with(pattern + R"("time_step_min":-1)"), Code::kCorrupt, "time_step_min");
+}

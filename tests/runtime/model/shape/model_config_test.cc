@@ -335,7 +335,6 @@ TEST_CASE("architectures that cannot be computed are refused by name with the re
       {"FalconMambaForCausalLM", "", "recurrent state"},
       {"RwkvForCausalLM", "rwkv7", "recurrent state"},
       {"Lfm2MoeForCausalLM", "lfm2moe", "recurrent state"},
-      {"NemotronHForCausalLM", "nemotron_h", "recurrent state"},
       {"JambaForCausalLM", "jamba", "recurrent state"},
       {"KimiVLForConditionalGeneration", "kimi-vl", "latent attention"},
       {"Llama4ForCausalLM", "llama4", "experts"},
