@@ -30,6 +30,7 @@ extern const Family kGraniteHybrid;
 extern const Family kGraniteMoe;
 extern const Family kHunYuan;
 extern const Family kLfm2;
+extern const Family kLfm2Moe;
 extern const Family kLlama;
 extern const Family kMiniCpm3;
 extern const Family kMinistral3;
@@ -60,15 +61,15 @@ extern const Family kSmolLm3;
 namespace {
 
 const std::array kFamilies{
-    &kLlama,       &kMistral,   &kMixtral,        &kMinistral3,    &kMistral3,   &kQwen2,
-    &kQwen2Moe,    &kQwen2Vl,   &kQwen3,          &kQwen3Moe,      &kQwen3Vl,    &kQwen3VlMoe,
-    &kSmolLm3,     &kGemma2,    &kGemma3,         &kGemma3Media,   &kGemma4,     &kGemma4Media,
-    &kPhi3,        &kOlmo2,     &kOlmo3,          &kOlmoe,         &kExaone4,    &kGlm,
-    &kGlm4,        &kGlm4Moe,   &kGlm4MoeLite,    &kDeepseekV2,    &kDeepseekV3, &kMiniCpm3,
-    &kErnie,       &kErnieMoe,  &kHunYuan,        &kGptOss,        &kGranite,    &kGraniteMoe,
-    &kFalcon,      &kMpt,       &kGpt2,           &kLfm2,          &kQwen3Next,  &kQwen35,
-    &kQwen35Media, &kQwen35Moe, &kQwen35MoeMedia, &kGraniteHybrid, &kFalconH1,   &kNemotronH,
-    &kNemotronHMoe};
+    &kLlama,        &kMistral,   &kMixtral,        &kMinistral3,    &kMistral3,   &kQwen2,
+    &kQwen2Moe,     &kQwen2Vl,   &kQwen3,          &kQwen3Moe,      &kQwen3Vl,    &kQwen3VlMoe,
+    &kSmolLm3,      &kGemma2,    &kGemma3,         &kGemma3Media,   &kGemma4,     &kGemma4Media,
+    &kPhi3,         &kOlmo2,     &kOlmo3,          &kOlmoe,         &kExaone4,    &kGlm,
+    &kGlm4,         &kGlm4Moe,   &kGlm4MoeLite,    &kDeepseekV2,    &kDeepseekV3, &kMiniCpm3,
+    &kErnie,        &kErnieMoe,  &kHunYuan,        &kGptOss,        &kGranite,    &kGraniteMoe,
+    &kFalcon,       &kMpt,       &kGpt2,           &kLfm2,          &kQwen3Next,  &kQwen35,
+    &kQwen35Media,  &kQwen35Moe, &kQwen35MoeMedia, &kGraniteHybrid, &kFalconH1,   &kNemotronH,
+    &kNemotronHMoe, &kLfm2Moe};
 
 // Why well-known architectures cannot be loaded, by a part of their name in
 // small letters and digits alone. The first that fits counts.
@@ -92,7 +93,6 @@ constexpr auto kRefusals = std::to_array<Refusal>({
     {"zamba", kRecurrent},
     {"bamba", kRecurrent},
     {"qwen36", kRecurrent},
-    {"lfm2", kRecurrent},
     {"plamo2", kRecurrent},
     {"kimilinear", kRecurrent},
     {"hybrid", kRecurrent},

@@ -47,9 +47,9 @@ from model_list import VOCAB  # noqa: E402
 # What the format, or its converter, does not say of these tiny models: windows that the family has
 # only beside a switch, lists of layers, widths of Falcon, the norms' epsilon of GLM, Gemma 2's scale,
 # MiniCPM 3's original context, experts that are not turned, kinds of layers as transformers 5 calls them,
-# steps that are cut. Of a dense Nemotron-H it reads transformers' defaults, which are those of a mixture.
+# steps that are cut, LFM2 without biases of experts. Of a dense Nemotron-H it reads transformers' defaults, which are those of a mixture.
 UNSAID = ("falcon_40b", "gemma2", "gemma3_listed", "glm", "granite_hybrid", "minicpm3",
-          "nemotron_h", "nemotron_h_steps", "nemotron_h_v4",
+          "lfm2_moe_plain", "nemotron_h", "nemotron_h_steps", "nemotron_h_v4",
           "mistral_window8",
           "qwen2_window", "qwen3_vl_moe_plain", "smollm3_listed")
 TextModel.get_vocab_base_pre = lambda self, tokenizer: "tekken"  # asked for Mistral's words

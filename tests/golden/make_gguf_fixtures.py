@@ -76,6 +76,7 @@ FAMILIES = {
     "DeepseekV3ForCausalLM": (ARCH.DEEPSEEK2, "deepseek-v3"),
     "Glm4MoeLiteForCausalLM": (ARCH.DEEPSEEK2, "glm4"),
     "Lfm2ForCausalLM": (ARCH.LFM2, "lfm2"),
+    "Lfm2MoeForCausalLM": (ARCH.LFM2MOE, "lfm2"),
     "NemotronHForCausalLM": (ARCH.NEMOTRON_H, "tekken"),
     "FalconH1ForCausalLM": (ARCH.FALCON_H1, "falcon-h1"),
     "GraniteMoeHybridForCausalLM": (ARCH.GRANITE_HYBRID, "refact"),
@@ -111,7 +112,7 @@ NAMES = ["llama", "llama_bias", "llama_rope_llama3_tied_bf16", "llama_rope_linea
          "gemma4_moe", "deepseek2", "deepseek2_groups", "deepseek3",
          "glm4_moe_lite", "lfm2", "qwen3_next", "qwen3_5", "qwen3_5_moe",
          "granite_hybrid", "granite_hybrid_moe_v4", "falcon_h1", "falcon_h1_norm_v4",
-         "nemotron_h", "nemotron_h_moe"]
+         "nemotron_h", "nemotron_h_moe", "lfm2_moe"]
 
 OLDER = "_older"  # as converters wrote latent attention before mid-2025
 
@@ -182,7 +183,7 @@ def add_shape(writer, arch, c, latent):
     writer.add_embedding_length(c.hidden_size)
     if arch == ARCH.GEMMA4:
         return add_gemma4_shape(writer, c)
-    if arch == ARCH.LFM2:
+    if arch in (ARCH.LFM2, ARCH.LFM2MOE):
         return add_lfm2_shape(writer, c)
     if c.model_type == "nemotron_h":
         return add_nemotron_shape(writer, c)
@@ -208,8 +209,13 @@ def add_shape(writer, arch, c, latent):
 
 def add_lfm2_shape(writer, c):
     """Layers without heads for keys and values are convolutions; the width is as adjusted."""
-    width, unit = 2 * c.intermediate_size // 3, c.block_multiple_of
-    writer.add_feed_forward_length((width + unit - 1) // unit * unit)
+    if c.model_type == "lfm2_moe":
+        writer.add_feed_forward_length(c.intermediate_size)
+        writer.add_leading_dense_block_count(c.num_dense_layers)
+        writer.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID)
+    else:
+        width, unit = 2 * c.intermediate_size // 3, c.block_multiple_of
+        writer.add_feed_forward_length((width + unit - 1) // unit * unit)
     writer.add_head_count(c.num_attention_heads)
     writer.add_head_count_kv([0 if kind == "conv" else c.num_key_value_heads
                               for kind in c.layer_types])
@@ -458,6 +464,8 @@ def gguf_tensors(tensors, arch, c, latent=True):
         name = re.sub(r"^(model\.language_model|language_model\.model)\.", "model.", name)
         name = name.removeprefix("language_model.")
         name = name.replace("e_score_correction_bias", "e_score_correction.bias")
+        name = name.replace(".expert_bias", ".expert_bias.bias")
+        name = re.sub(r"^model\.(layers\.\d+\.feed_forward\.experts\.)", r"\1", name)
         name = re.sub(r"^backbone(.*)\.mixer\.experts\.", r"model\1.mlp.experts.", name)
         if arch in (ARCH.GRANITE_MOE, ARCH.GRANITE_HYBRID) and c.num_local_experts:
             halves = granite_halves(name, t, (re.findall(r"layers\.(\d+)\.", name) or [0])[0])

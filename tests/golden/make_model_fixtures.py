@@ -90,7 +90,7 @@ def randomize(model, seed):
                                                   Conv1D) else p.shape[1]
                 p.copy_(gain * noise / fan_in ** 0.5)
         for name, b in sorted(model.named_buffers()):
-            if name.endswith("e_score_correction_bias"):
+            if name.endswith(("e_score_correction_bias", "expert_bias")):
                 b.copy_(0.2 * torch.randn(b.shape, generator=generator))
             if name.endswith("layer_scalar"):
                 b.copy_(1.0 + 0.2 * torch.randn(b.shape, generator=generator))

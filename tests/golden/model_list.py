@@ -521,6 +521,17 @@ MODELS = {
     "nemotron_h_groups": (NemotronHConfig, dict(
         NEMOTRON_H, **NEMOTRON_H_MOE, n_group=2, topk_group=1, norm_topk_prob=False,
         layers_block_type=["full_attention", "linear_attention", "moe"]), torch.bfloat16, {}),
+
+    # LFM2's mixtures, behind a layer with a network alone.
+    "lfm2_moe": (Lfm2MoeConfig, dict(
+        SMALL, num_attention_heads=2, num_hidden_layers=4, conv_L_cache=3, norm_eps=1e-5,
+        moe_intermediate_size=8, num_experts=6, num_experts_per_tok=2, num_dense_layers=1,
+        layer_types=["conv", "full_attention", "conv", "conv"]), torch.float32, {}),
+    "lfm2_moe_plain": (Lfm2MoeConfig, dict(
+        SMALL, num_attention_heads=2, num_hidden_layers=2, conv_L_cache=3, norm_eps=1e-5,
+        moe_intermediate_size=8, num_experts=6, num_experts_per_tok=3, num_dense_layers=0,
+        use_expert_bias=False, norm_topk_prob=False, routed_scaling_factor=1.5,
+        layer_types=["full_attention", "conv"]), torch.float32, {}),
 }
 
 

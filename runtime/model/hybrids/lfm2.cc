@@ -1,5 +1,5 @@
 // LFM2 (Liquid AI): gated short convolutions in most layers, attention in the others, with norms of
-// each head's query and key.
+// each head's query and key; networks, or mixtures that are chosen by sigmoids and a bias.
 #include "runtime/model/families/family.h"
 #include "runtime/model/hybrids/hybrid.h"
 
@@ -7,8 +7,11 @@ namespace pc {
 namespace {
 
 constexpr std::uint32_t kDefaultTaps = 3;
+constexpr std::uint32_t kDenseLayers = 2;  // before mixtures, where the file is silent
+constexpr MixtureFields kMixture{.n_dense = "num_dense_layers", .scale = "routed_scaling_factor"};
 constexpr std::uint32_t kMostMultiple = 1u << 16;
 constexpr std::array<std::string_view, 1> kHonoured{"full_attn_idxs"};
+constexpr std::array<std::string_view, 2> kMoeHonoured{"num_experts", "num_local_experts"};
 
 void convolve(std::vector<bool> layers, std::uint32_t n_taps, ModelConfig* out) {
   out->recurrent = {.kind = PC_RECURRENCE_CONVOLUTION,
@@ -61,18 +64,34 @@ Status adjust_width(JsonView config, ModelConfig* out) {
   return ok();
 }
 
-Status configure(JsonView config, ModelConfig* out) {
+// What both kinds have alike.
+Status configure_layers(JsonView config, ModelConfig* out) {
   PC_TRY(const bool bias, config.boolean_or("conv_bias", false));
   if (bias)
     return config.error(Code::kUnsupported,
                         "conv_bias gives convolutions biases, which are not computed");
-  PC_CHECK_OK(adjust_width(config, out));
   PC_TRY(out->tied_embeddings, config.boolean_or("tie_embedding", out->tied_embeddings));
   PC_TRY(const std::int64_t n_taps, config.integer_or("conv_L_cache", kDefaultTaps));
   if (n_taps < 2 || n_taps > 64)
     return config.error(Code::kUnsupported, "conv_L_cache is " + std::to_string(n_taps));
   PC_TRY(auto layers, read_convolutions(config, out->n_layers));
   convolve(std::move(layers), static_cast<std::uint32_t>(n_taps), out);
+  return ok();
+}
+
+Status configure(JsonView config, ModelConfig* out) {
+  PC_CHECK_OK(adjust_width(config, out));
+  return configure_layers(config, out);
+}
+
+Status configure_moe(JsonView config, ModelConfig* out) {
+  PC_CHECK_OK(configure_layers(config, out));
+  PC_TRY(out->mixture, read_mixture_config(config, kMixture, out->n_layers));
+  for (std::uint32_t i = 0; !config.find(kMixture.n_dense) && i < out->n_layers; ++i)
+    out->mixture.layers[i] = i >= kDenseLayers;
+  PC_TRY(out->mixture.normalised, config.boolean_or("norm_topk_prob", true));
+  PC_TRY(out->mixture.choice_bias, config.boolean_or("use_expert_bias", true));
+  out->mixture.routing = PC_ROUTING_SIGMOID;
   return ok();
 }
 
@@ -90,6 +109,12 @@ TensorNames names(const ModelConfig&) {
   names.gate = "feed_forward.w1";
   names.up = "feed_forward.w3";
   names.down = "feed_forward.w2";
+  names.router = "feed_forward.gate";
+  names.choice_bias = "feed_forward.expert_bias";
+  names.expert_prefix = "feed_forward.experts.";
+  names.expert_gate = "w1";
+  names.expert_up = "w3";
+  names.expert_down = "w2";
   return names;
 }
 
@@ -102,6 +127,14 @@ Status configure_gguf(const GgufKeys& keys, ModelConfig* out) {
   PC_TRY(const std::uint32_t window, read_gguf_window(keys, 0));
   for (std::uint32_t i = 0; i < out->n_layers; ++i)
     if (!out->is_recurrent(i)) out->windows[i] = window;
+  return ok();
+}
+
+Status configure_moe_gguf(const GgufKeys& keys, ModelConfig* out) {
+  PC_CHECK_OK(configure_gguf(keys, out));
+  PC_TRY(out->mixture, read_gguf_mixture(keys, {.routing = PC_ROUTING_SIGMOID, .normalised = true},
+                                         out->n_layers, out->d_ffn));
+  out->mixture.choice_bias = true;
   return ok();
 }
 
@@ -130,5 +163,18 @@ extern const Family kLfm2{.name = "lfm2",
                           .gguf_architecture = "lfm2",
                           .configure_gguf = configure_gguf,
                           .gguf_names = names_in_gguf};
+
+extern const Family kLfm2Moe{.name = "lfm2moe",
+                             .architecture = "Lfm2MoeForCausalLM",
+                             .fields = {.norm_eps = "norm_eps",
+                                        .default_norm_eps = 1e-5,
+                                        .default_theta = 1000000,
+                                        .default_tied = true,
+                                        .honoured = kMoeHonoured},
+                             .configure = configure_moe,
+                             .names = names,
+                             .gguf_architecture = "lfm2moe",
+                             .configure_gguf = configure_moe_gguf,
+                             .gguf_names = names_in_gguf};
 
 }  // namespace pc

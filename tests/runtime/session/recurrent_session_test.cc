@@ -46,9 +46,10 @@ struct Rig {
     return o;
   }
 
-  const std::string model = golden(GENERATE(
-      "gguf/lfm2.gguf", "gguf/qwen3_5.gguf", "gguf/qwen3_next.gguf", "gguf/granite_hybrid.gguf",
-      "gguf/falcon_h1.gguf", "gguf/nemotron_h.gguf", "gguf/nemotron_h_moe.gguf"));
+  const std::string model =
+      golden(GENERATE("gguf/lfm2.gguf", "gguf/qwen3_5.gguf", "gguf/qwen3_next.gguf",
+                      "gguf/granite_hybrid.gguf", "gguf/falcon_h1.gguf", "gguf/nemotron_h.gguf",
+                      "gguf/nemotron_h_moe.gguf", "gguf/lfm2_moe.gguf"));
   TempFolder folder;
   std::shared_ptr<const Engine> engine;
   std::shared_ptr<LoadedSchema> schema;

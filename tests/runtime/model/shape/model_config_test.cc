@@ -326,6 +326,22 @@ TEST_CASE("LFM2: which layers are convolutions, and how wide their networks are"
   refused(with(R"("full_attn_idxs":[])"), Code::kUnsupported, "none of its layers attends");
 }
 
+TEST_CASE("LFM2's mixtures: dense layers first, as wide as they say") {
+  const std::string sizes =
+      R"("full_attn_idxs":[1],"num_experts":4,"num_experts_per_tok":2,"moe_intermediate_size":8,)";
+  const auto c = config_of("Lfm2MoeForCausalLM", sizes + R"("num_dense_layers":2)");
+  if (!c.ok()) FAIL(c.error().message);
+  CHECK(c->mixture.layers == std::vector<bool>{false, false, true, true});
+  CHECK((c->d_own_ffn(0) == 96 && c->d_own_ffn(2) == 0 && c->is_recurrent(0)));
+  CHECK((c->mixture.normalised && c->mixture.choice_bias));
+  CHECK(c->mixture.routing == PC_ROUTING_SIGMOID);
+  const auto plain =
+      config_of("Lfm2MoeForCausalLM", sizes + R"("use_expert_bias":false,"norm_topk_prob":false)");
+  REQUIRE(plain.ok());
+  CHECK_FALSE((plain->mixture.choice_bias || plain->mixture.normalised));
+  CHECK(plain->mixture.layers == std::vector<bool>{false, false, true, true});
+}
+
 TEST_CASE("architectures that cannot be computed are refused by name with the reason") {
   const struct {
     const char *folder, *gguf, *reason;
@@ -334,7 +350,6 @@ TEST_CASE("architectures that cannot be computed are refused by name with the re
       {"Mamba2ForCausalLM", "mamba2", "recurrent state"},
       {"FalconMambaForCausalLM", "", "recurrent state"},
       {"RwkvForCausalLM", "rwkv7", "recurrent state"},
-      {"Lfm2MoeForCausalLM", "lfm2moe", "recurrent state"},
       {"JambaForCausalLM", "jamba", "recurrent state"},
       {"KimiVLForConditionalGeneration", "kimi-vl", "latent attention"},
       {"Llama4ForCausalLM", "llama4", "experts"},
