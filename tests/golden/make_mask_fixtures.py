@@ -63,7 +63,8 @@ MODELS = ["llama", "codellama", "mistral", "mistral_window8", "qwen2", "qwen3", 
           "ernie4_5_moe", "qwen2_vl_v4", "qwen2_5_vl", "qwen3_vl", "gemma3_media",
           "ministral3", "mistral3", "hunyuan", "deepseek2", "deepseek3", "glm4_moe_lite", "minicpm3",
           "gemma4", "gemma4_keys_v4", "gemma4_moe",
-          "gemma4_media", "lfm2", "qwen3_next", "qwen3_5", "qwen3_5_moe", "granite_hybrid"]
+          "gemma4_media", "lfm2", "qwen3_next", "qwen3_5", "qwen3_5_moe", "granite_hybrid", "lfm2_moe",
+          "falcon_h1", "nemotron_h", "nemotron_h_moe"]
 
 
 def run(tokens, position, keep=True):

@@ -13,13 +13,13 @@ from unittest import mock
 
 import torch
 
-MASKED = ("linear_attention", "conv", "mamba")  # kinds of layers that take no mask
+KINDS = ("linear_attention", "conv", "hybrid")  # of layers that carry states
 FUNCTIONS = {"causal_conv1d_fn": 2, "torch_chunk_gated_delta_rule": 1, "mamba2_chunk_scan": 1}
 
 
 def is_recurrent(config):
     kinds = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None) or []
-    return any(kind in MASKED for kind in kinds)
+    return any(kind in KINDS for kind in kinds)
 
 
 def in_order(rows):
@@ -61,5 +61,5 @@ def row_by_row(model, rows):
 
 
 def masks(full):
-    """For a model that takes masks by the kinds of its layers."""
-    return {"full_attention": full, "attention": full} | dict.fromkeys(MASKED)
+    """For a model that takes masks by the kinds of its layers: what carries states has none."""
+    return {"full_attention": full, "linear_attention": None, "conv": None}

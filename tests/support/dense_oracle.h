@@ -1,7 +1,6 @@
-// The independent oracle: a dense forward pass in double precision over one
-// long list of rows, each with explicit positions and an explicit list of the
-// rows it sees. No segments, no caches, no rotation of queries by offsets:
-// what any plan must equal (DESIGN 6, oracle 2).
+// The independent oracle: a dense forward pass in double precision over one long list of rows, each
+// with explicit positions and an explicit list of the rows it sees. No segments, no caches, no
+// rotation of queries by offsets: what any plan must equal (DESIGN 6, oracle 2).
 #pragma once
 
 #include <algorithm>
@@ -51,13 +50,11 @@ class DenseOracle {
     const std::size_t n = rows.size();
     std::vector<std::vector<double>> x(n);
     for (std::size_t i = 0; i < n; ++i) {
-      const auto row_of = [](const pc_tensor& table, std::int32_t row) {
-        return widened(table, static_cast<std::size_t>(row));
-      };
-      for (const float v : row_of(d_.embedding, rows[i].token))
+      for (const float v : widened(d_.embedding, static_cast<std::size_t>(rows[i].token)))
         x[i].push_back(static_cast<double>(d_.embedding_scale) * v);
       if (!d_.position_embedding.data) continue;
-      const std::vector<float> place = row_of(d_.position_embedding, rows[i].position);
+      const std::vector<float> place =
+          widened(d_.position_embedding, static_cast<std::size_t>(rows[i].position));
       for (std::uint32_t c = 0; c < d_.d_model; ++c) x[i][c] += place[c];
     }
     States states;
@@ -375,11 +372,9 @@ class DenseOracle {
 
   std::vector<Vector> recur(const std::vector<DenseRow>& rows, const pc_recurrent& r,
                             const std::vector<Vector>& inputs) const {
-    const auto product = [&](const pc_tensor& w) {
+    RecurrentOracle oracle(r, d_.norm_eps, [&](const pc_tensor& w) {
       return w.data ? multiply(w, {}, inputs) : std::vector<Vector>();
-    };
-    RecurrentOracle oracle(r, d_.norm_eps,
-                           {product(r.in), product(r.gate), product(r.decay), product(r.write)});
+    });
     return multiply(r.out, {}, oracle.all(rows));
   }
 

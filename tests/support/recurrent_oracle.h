@@ -16,13 +16,12 @@ namespace pc::test {
 class RecurrentOracle {
  public:
   using Vector = std::vector<double>;
-  // What the layer's matrices make of all rows.
-  struct Products {
-    std::vector<Vector> in, gate, decay, write;
-  };
-
-  RecurrentOracle(const pc_recurrent& r, double norm_eps, Products products)
-      : r_(r), norm_eps_(norm_eps), made_(std::move(products)) {
+  // product: of a matrix and the layer's input of all rows; {} where there is no matrix.
+  template <class Product>
+  RecurrentOracle(const pc_recurrent& r, double norm_eps, const Product& product)
+      : r_(r),
+        norm_eps_(norm_eps),
+        made_{product(r.in), product(r.gate), product(r.decay), product(r.write)} {
     if (r.kind != PC_RECURRENCE_CONVOLUTION) return;
     for (const Vector& row : made_.in) {
       inputs_.emplace_back();
@@ -141,7 +140,7 @@ class RecurrentOracle {
 
   const pc_recurrent& r_;
   const double norm_eps_;
-  Products made_;
+  const struct { std::vector<Vector> in, gate, decay, write; } made_;
   std::vector<Vector> inputs_;  // of a gated convolution: b * x
   std::vector<Vector> read_;    // [rows, n_channels] behind the convolution
 };

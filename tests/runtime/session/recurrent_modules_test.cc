@@ -70,8 +70,9 @@ struct Rig {
     return session;
   }
 
-  const std::string model = golden(GENERATE("gguf/lfm2.gguf", "gguf/qwen3_5.gguf",
-                                            "gguf/qwen3_next.gguf", "gguf/granite_hybrid.gguf"));
+  const std::string model =
+      golden(GENERATE("gguf/lfm2.gguf", "gguf/qwen3_5.gguf", "gguf/qwen3_next.gguf",
+                      "gguf/granite_hybrid.gguf", "gguf/falcon_h1.gguf", "gguf/nemotron_h.gguf"));
   TempFolder folder;
   std::shared_ptr<const Engine> engine;
   std::shared_ptr<LoadedSchema> schema;
