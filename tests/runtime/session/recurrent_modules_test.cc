@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "runtime/engine/engine.h"
+#include "runtime/json/json.h"
+#include "runtime/reports/reports.h"
 #include "runtime/schema/loaded_schema.h"
 #include "runtime/session/session.h"
 #include "tests/support/expect.h"
@@ -174,6 +176,29 @@ TEST_CASE("a module that was encoded behind stand-ins is exact behind modules th
   rig.schema =
       must(LoadedSchema::parse(rig.engine, "<schema name=\"s\">ab " + modules + "</schema>", ""));
   CHECK(distance(*rig.open(inside), *rig.open_anew(inside)) > 10 * kRounding);
+}
+
+TEST_CASE("explain says what a session then does") {
+  const Rig rig;
+  for (const std::string inside :
+       {"<long/>bca abc", "<long/>bca <trip days=\"ab\"/><short/>ab", "<short/><long/>"}) {
+    INFO(inside);
+    static_cast<void>(rig.open(inside));  // which encodes the modules
+    const auto report =
+        must(JsonDocument::parse(explain_prompt(*rig.prompt(inside)), "explain", {}));
+    const auto session = rig.open(inside);
+    const SessionStats& stats = session->stats();
+    const auto said = [&](const char* key) {
+      return static_cast<std::uint64_t>(*report.root().member(key)->integer());
+    };
+    CHECK(said("cached_tokens") == stats.cached_tokens);
+    CHECK(said("computed_tokens") == stats.computed_tokens);
+    std::uint64_t bytes = 0;
+    const JsonView runs = *report.root().member("runs");
+    for (std::size_t i = 0; i < runs.size(); ++i)
+      bytes += static_cast<std::uint64_t>(*runs.at(i).member("bytes")->integer());
+    CHECK(bytes == stats.cached_bytes);
+  }
 }
 
 TEST_CASE("what is appended behind modules is read as the same tokens given at once are") {
