@@ -48,7 +48,7 @@ Work work_of(const Engine& engine) {
   w.kv_bytes = static_cast<double>(engine.geometry().state_bytes(1)) / kKvBlockTokens;
   w.kv_int8 = engine.geometry().type() == KvType::kQ8;
   for (const pc_layer& layer : std::span(d.layers, d.n_layers))
-    w.attention_macs += 2.0 * layer.n_heads * layer.head_dim;
+    if (attends(layer)) w.attention_macs += 2.0 * layer.n_heads * layer.head_dim;
   w.quantised = simd::is_quantised(static_cast<simd::Type>(d.layers[0].wq.dtype));
   return w;
 }

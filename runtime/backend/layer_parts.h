@@ -38,7 +38,7 @@ inline std::uint32_t kv_width(const pc_layer& layer) {
 
 // Attention with keys and values of its own, or those of an earlier layer.
 inline bool attends(const pc_layer& layer) {
-  return layer.wo.data != nullptr;
+  return layer.wq.data || layer.wk.data || layer.wo.data;
 }
 
 inline bool is_latent(const pc_layer& layer) {

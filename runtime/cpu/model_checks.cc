@@ -155,6 +155,7 @@ Status check_head_states(const pc_model_desc& d, const pc_recurrent& r) {
     return refuse("the heads of a recurrent layer do not fit each other");
   if (!corrects && !(r.step_least >= 0 && r.step_least <= r.step_most))
     return refuse("the steps of a recurrent layer have no range");
+  if (r.gate_scale == 0) return refuse("the gates of a recurrent layer count by nothing");
   const auto width = static_cast<std::uint32_t>(values);
   if (!is_matrix(r.in, r.n_channels, d.d_model) || !is_matrix(r.gate, width, d.d_model) ||
       !is_matrix(r.decay, r.n_heads, d.d_model) || !is_vector(r.a, r.n_heads) ||
@@ -187,8 +188,8 @@ Status check_recurrent(const pc_model_desc& d, const pc_layer& layer) {
 Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
   if (is_recurrent(layer)) PC_CHECK_OK(check_recurrent(d, layer));
   if (attends(layer)) PC_CHECK_OK(check_heads(d, layer));
-  if (attends(layer) != (layer.wq.data != nullptr) || (!attends(layer) && has_states(layer)))
-    return refuse("a layer has parts of attention");
+  if (attends(layer) && !(layer.wq.data && layer.wo.data))
+    return refuse("a layer has some parts of attention and lacks others");
   if (is_latent(layer)) PC_CHECK_OK(check_latent(d, layer));
   if (!is_recurrent(layer) && !attends(layer) && !has_network(layer))
     return refuse("a layer is empty");
