@@ -193,8 +193,8 @@ Status check_layer(const pc_model_desc& d, const pc_layer& layer) {
   if (is_latent(layer)) PC_CHECK_OK(check_latent(d, layer));
   if (!is_recurrent(layer) && !attends(layer) && !has_network(layer))
     return refuse("a layer is empty");
-  if (d.parallel && (is_recurrent(layer) || !attends(layer) || !has_network(layer)))
-    return refuse("its parallel blocks are not of attention and a network");
+  if (d.parallel && (!(is_recurrent(layer) || attends(layer)) || !has_network(layer)))
+    return refuse("its parallel blocks lack a half");
   if (layer.ffn.up.rows > d.d_ffn) return refuse("a layer's network is wider than d_ffn says");
   if (layer.mixture.n_experts != 0) PC_CHECK_OK(check_mixture(d, layer.mixture));
   const bool gated = (!has_ffn(layer) || layer.ffn.gate.data) &&

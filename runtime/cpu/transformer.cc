@@ -241,7 +241,8 @@ Status Transformer::halves(std::uint32_t index) {
   const pc_layer& layer = desc_.layers[index];
   const Normed attn(*this, layer.attn_norm, layer.attn_norm_bias, h_.data());
   if (!desc_.parallel) {
-    PC_CHECK_OK(mixer(index, attn));
+    const bool twice = attends(layer) && is_recurrent(layer);
+    PC_CHECK_OK(mixer(index, twice ? attn.made() : attn.rows()));
     if (!has_network(layer)) return ok();
     const Normed ffn(*this, layer.ffn_norm, layer.ffn_norm_bias, h_.data());
     if (layer.mixture.n_experts != 0) return mix(layer, ffn.made());
@@ -250,7 +251,7 @@ Status Transformer::halves(std::uint32_t index) {
   const Normed ffn(*this, layer.ffn_norm, layer.ffn_norm_bias, branch_.data());
   const Gemm::Input h = attn.made();  // attention adds to x before the other product reads it
   const Gemm::Input h2 = layer.ffn_norm.data ? ffn.made() : h;
-  PC_CHECK_OK(attention(index, h));
+  PC_CHECK_OK(mixer(index, h));
   return feed_forward(layer, h2);
 }
 
@@ -289,14 +290,12 @@ Status Transformer::project_latent(std::uint32_t index, const Gemm::Input& h) {
   return ok();
 }
 
-// What a token learns of others: where it is of two kinds, each of the x before.
-Status Transformer::mixer(std::uint32_t index, const Normed& norm) {
+// What a token learns of others, of one kind or two. Where it is of two, h is rows that are made,
+// since the first adds to x before the second reads them.
+Status Transformer::mixer(std::uint32_t index, const Gemm::Input& h) {
   const pc_layer& layer = desc_.layers[index];
-  if (!attends(layer)) return is_recurrent(layer) ? recur(index, norm.rows()) : ok();
-  if (!is_recurrent(layer)) return attention(index, norm.rows());
-  const Gemm::Input h = norm.made();
-  PC_CHECK_OK(recur(index, h));
-  return attention(index, h);
+  if (is_recurrent(layer)) PC_CHECK_OK(recur(index, h));
+  return attends(layer) ? attention(index, h) : ok();
 }
 
 // x += Wout y, where y is what the layer's recurrence makes of Win h and its state

@@ -82,7 +82,7 @@ class Transformer {
   Status finish_for(const ReadRows& read, Proceed proceed);
   Status project(std::uint32_t layer, const Gemm::Input& h);
   Status project_latent(std::uint32_t layer, const Gemm::Input& h);
-  Status mixer(std::uint32_t layer, const Normed& norm);
+  Status mixer(std::uint32_t layer, const Gemm::Input& h);
   Status attention(std::uint32_t layer, const Gemm::Input& h);
   Status recur(std::uint32_t layer, const Gemm::Input& h);
   Status feed_forward(const pc_layer& layer, const Gemm::Input& h);
