@@ -10,7 +10,8 @@ writes them; numbers from -7 to 7 with one scale a matrix, such that activations
 With --experts (or --like a mixture) each layer has a mixture of experts as Qwen3-MoE has it, with
 norms of heads and a router in 32 bits. --like gemma-4-e2b has heads of two sizes, states that layers
 share, and per-layer embeddings; --like deepseek-v2-lite latent attention; --like qwen3.5-0.8b and
-its kin gated delta rules in three layers of four.
+its kin gated delta rules in three layers of four; --like lfm2-1.2b short convolutions, and --like
+granite-4-h-tiny Mamba-2 with mixtures.
 The vocabulary is make_vocabulary.py's. The same for the same seed and shape. Written under another
 name and renamed when it is whole.
 
@@ -78,6 +79,10 @@ SHAPES = {
                        delta_heads=16),
     "qwen3.5-4b": dict(layers=32, d_model=2560, heads=16, kv_heads=4, head_dim=256, ffn=9216,
                        delta_heads=32),
+    "lfm2-1.2b": dict(layers=16, d_model=2048, heads=32, kv_heads=8, head_dim=64, ffn=8192,
+                      lfm2=True),
+    "granite-4-h-tiny": dict(layers=40, d_model=1536, heads=12, kv_heads=4, head_dim=128, ffn=1024,
+                             experts=64, used=6, expert_ffn=512, granite_h=True),
 }
 
 
@@ -213,8 +218,89 @@ class Qwen35:
                     ("ssm_a", None, n), ("ssm_dt.bias", None, n), ("ssm_norm", None, self.DIM))
 
 
+class Lfm2:
+    """Gated short convolutions of three tokens; six layers of sixteen attend."""
+
+    ATTENDS, TAPS = (2, 5, 8, 10, 12, 14), 3
+
+    def __init__(self, a):
+        self.a = a
+
+    def metadata(self):
+        p = "lfm2."
+        yield entry(p + "feed_forward_length", U32, self.a.ffn)
+        yield entry(p + "shortconv.l_cache", U32, self.TAPS)
+        yield list_entry(p + "attention.head_count_kv", U32,
+                         [self.a.kv_heads * (i in self.ATTENDS) for i in range(self.a.layers)])
+
+    def layer(self, i):
+        a, d = self.a, self.a.d_model
+        yield from (("attn_norm", None, d), ("ffn_norm", None, d), *feed_forward(a))
+        if i in self.ATTENDS:
+            q, kv = a.heads * a.head_dim, a.kv_heads * a.head_dim
+            yield from (("attn_q", q, d), ("attn_k", kv, d), ("attn_v", kv, d),
+                        ("attn_output", d, q), ("attn_q_norm", None, a.head_dim),
+                        ("attn_k_norm", None, a.head_dim))
+            return
+        yield from (("shortconv.in_proj", 3 * d, d), ("shortconv.out_proj", d, d),
+                    ("shortconv.conv", d, self.TAPS, None, None, True))
+
+
+class GraniteH:
+    """Mamba-2 with 48 heads of 64 and states of 128; every tenth layer attends. Mixtures beside a
+    shared network."""
+
+    ATTENDS, HEADS, VALUES, STATE, TAPS = (5, 15, 25, 35), 48, 64 * 48, 128, 4
+
+    def __init__(self, a):
+        self.a = a
+        self.channels = self.VALUES + 2 * self.STATE
+
+    def metadata(self):
+        p, a = "granitehybrid.", self.a
+        for key, value in (("feed_forward_length", a.expert_ffn),
+                           ("expert_shared_feed_forward_length", a.ffn),
+                           ("ssm.conv_kernel", self.TAPS), ("ssm.state_size", self.STATE),
+                           ("ssm.group_count", 1), ("ssm.time_step_rank", self.HEADS),
+                           ("ssm.inner_size", self.VALUES),
+                           ("rope.dimension_count", a.head_dim)):
+            yield entry(p + key, U32, value)
+        yield entry(p + "rope.scaling.finetuned", BOOL, False)
+        for key, value in (("attention.scale", a.head_dim ** -0.5), ("embedding_scale", 1.0),
+                           ("residual_scale", 0.22), ("logit_scale", 6.0)):
+            yield entry(p + key, F32, value)
+        yield list_entry(p + "attention.head_count_kv", U32,
+                         [a.kv_heads * (i in self.ATTENDS) for i in range(a.layers)])
+
+    def layer(self, i):
+        a, d = self.a, self.a.d_model
+        yield from (("attn_norm", None, d), ("ffn_norm", None, d), *feed_forward(a),
+                    ("ffn_gate_shexp", a.ffn, d), ("ffn_up_shexp", a.ffn, d),
+                    ("ffn_down_shexp", d, a.ffn))
+        if i in self.ATTENDS:
+            q, kv = a.heads * a.head_dim, a.kv_heads * a.head_dim
+            yield from (("attn_q", q, d), ("attn_k", kv, d), ("attn_v", kv, d),
+                        ("attn_output", d, q))
+            return
+        yield from (("ssm_in", self.VALUES + self.channels + self.HEADS, d),
+                    ("ssm_out", d, self.VALUES),
+                    ("ssm_conv1d", self.channels, self.TAPS, None, None, True),
+                    ("ssm_conv1d.bias", None, self.channels), ("ssm_dt.bias", None, self.HEADS),
+                    ("ssm_a", self.HEADS, 1, None, None, True),
+                    ("ssm_d", self.HEADS, 1, None, None, True),
+                    ("ssm_norm", 1, self.VALUES, None, None, True))
+
+
+def own_of(a):
+    """What says the model's layers, where they are not the usual ones."""
+    kinds = ((a.gemma4, Gemma4), (a.deepseek2, Deepseek2), (a.delta_heads, Qwen35),
+             (a.lfm2, Lfm2), (a.granite_h, GraniteH))
+    return next((kind(a) for is_one, kind in kinds if is_one), None)
+
+
 def architecture_of(a):
-    return ("qwen35" if a.delta_heads else "gemma4" if a.gemma4 else "deepseek2" if a.deepseek2 else
+    return ("lfm2" if a.lfm2 else "granitehybrid" if a.granite_h else
+            "qwen35" if a.delta_heads else "gemma4" if a.gemma4 else "deepseek2" if a.deepseek2 else
             "qwen3moe" if a.experts else "llama")
 
 
@@ -230,15 +316,14 @@ def metadata(a):
     yield entry("general.file_type", U32, MOSTLY_Q4_0)
     for key, value in (("context_length", a.context), ("embedding_length", a.d_model),
                        ("block_count", a.layers), ("attention.head_count", a.heads),
-                       ("attention.head_count_kv", a.kv_heads), ("vocab_size", a.vocab)):
+                       ("vocab_size", a.vocab)):
         yield entry(p + key, U32, value)
-    if a.gemma4:
-        yield from Gemma4(a).metadata()
-    elif a.deepseek2:
-        yield from Deepseek2(a).metadata()
-    elif a.delta_heads:
-        yield from Qwen35(a).metadata()
-    else:
+    own = own_of(a)
+    if own:
+        yield from own.metadata()
+    if not (a.lfm2 or a.granite_h):
+        yield entry(p + "attention.head_count_kv", U32, a.kv_heads)
+    if not own:
         for key, value in (("feed_forward_length", a.ffn), ("attention.key_length", a.head_dim),
                            ("attention.value_length", a.head_dim),
                            ("rope.dimension_count", a.head_dim)):
@@ -269,10 +354,11 @@ class Tensor:
         self.name, self.rows, self.columns, self.n = name, rows, columns, n
         self.deviation = columns ** -0.5 if deviation is None else deviation
         self.wide = wide or rows is None
-        self.fill = -0.05 if name.endswith("ssm_a") else 1.0
+        self.fill = -0.05 if name.endswith("ssm_a") else 1.0  # of norms and biases
 
     def full_name(self):
-        return self.name if self.name.endswith(("ssm_a", ".bias")) else self.name + ".weight"
+        bare = self.name.endswith(("ssm_a", "ssm_d", ".bias"))
+        return self.name if bare else self.name + ".weight"
 
     def shape(self):
         """The fastest first."""
@@ -306,11 +392,11 @@ def tensors(a):
         usual = [("attn_norm", None, d), ("attn_q", q, d), ("attn_k", kv, d), ("attn_v", kv, d),
                  ("attn_output", d, q), ("ffn_norm", None, d), *(norms if a.experts else []),
                  *feed_forward(a)]
-        own = Deepseek2(a) if a.deepseek2 else Qwen35(a) if a.delta_heads else None
+        own = own_of(a)
         for name, *rest in own.layer(i) if own else usual:
             yield Tensor(f"blk.{i}.{name}", *rest)
-    yield Tensor("output_norm", None, d)
-    if not a.delta_heads:  # whose embedding is the head
+    yield Tensor("token_embd_norm" if a.lfm2 else "output_norm", None, d)
+    if not (a.delta_heads or a.lfm2 or a.granite_h):  # whose embedding is the head
         yield Tensor("output", a.vocab, d)
 
 
@@ -351,6 +437,8 @@ def write(file, a):
     for t in tensors(a):
         if t.rows is None:
             file.write(struct.pack("<f", t.fill) * t.columns)
+        elif t.columns == 1 or t.rows == 1:  # rates of decay, skips, norms
+            array.array("f", [t.fill] * t.elements()).tofile(file)
         elif t.wide:
             array.array("f", (draw.gauss(0, t.deviation) for _ in range(t.elements()))).tofile(file)
         else:
@@ -371,7 +459,8 @@ def parse_arguments():
     parser.add_argument("--expert-ffn", type=int, default=768, help="width of an expert")
     parser.add_argument("--like", choices=SHAPES, help="the shape; other options change it")
     known, _ = parser.parse_known_args()
-    parser.set_defaults(**{"gemma4": False, "deepseek2": False, "delta_heads": 0, **SHAPES.get(known.like, {})})
+    parser.set_defaults(**{"gemma4": False, "deepseek2": False, "delta_heads": 0, "lfm2": False,
+                           "granite_h": False, **SHAPES.get(known.like, {})})
     a = parser.parse_args()
     a.head_dim = a.head_dim or a.d_model // a.heads
     for width in (a.d_model, a.ffn, a.expert_ffn, a.heads * a.head_dim):

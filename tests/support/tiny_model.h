@@ -149,7 +149,7 @@ inline void TinyShape::make_recurrent(Random& random) {
   recurrence = random.between(PC_RECURRENCE_CONVOLUTION, PC_RECURRENCE_MAMBA2);
   n_layers = random.between(2, 4);
   n_shared = 0;
-  two_shapes = parallel = false;
+  two_shapes = false;
 }
 
 inline void TinyShape::add_mixture(Random& random) {
