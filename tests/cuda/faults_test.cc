@@ -124,7 +124,7 @@ TEST_CASE("a device that is lost in a step fails its requests, and the next mode
     Backend::Timeline timeline = backend.open();
     const KvSegment& s = encoded.at(0).segment;
     backend.attach(timeline, {s.data, s.plane_blocks, s.first_block, 0, s.n_tokens, 0,
-                              s.key_position, nullptr});
+                              s.key_position, nullptr, 0});
     std::vector<float> logits(64);
     const pc_run behind{tokens.data(), 90, 90, 90, 1, nullptr, nullptr, 0, nullptr};
     pc_step_item item{};
@@ -173,7 +173,7 @@ TEST_CASE("what fits neither memory is refused, and what fits goes on") {
   std::vector<std::byte> planes(backend.geometry().state_bytes(kv_blocks(4000)));
   const KvPlanes p = dense_planes(planes.data(), backend.geometry(), kv_blocks(4000));
   Backend::Timeline second = backend.open();
-  backend.attach(second, {p.data, p.plane_blocks, p.first_block, 0, 4000, 0, 0, nullptr});
+  backend.attach(second, {p.data, p.plane_blocks, p.first_block, 0, 4000, 0, 0, nullptr, 0});
   std::vector<float> logits(64);
   const pc_run behind{tokens.data(), 40, 4000, 4000, 1, nullptr, nullptr, 0, nullptr};
   pc_step_item item{};
@@ -199,7 +199,7 @@ struct Behind {
 };
 Behind compute_behind(Backend& backend, const KvPlanes& p, std::span<const std::int32_t> tokens) {
   Backend::Timeline timeline = backend.open();
-  backend.attach(timeline, {p.data, p.plane_blocks, p.first_block, 0, 4000, 0, 0, nullptr});
+  backend.attach(timeline, {p.data, p.plane_blocks, p.first_block, 0, 4000, 0, 0, nullptr, 0});
   Behind behind{std::vector<float>(64), {}};
   const pc_run run{
       tokens.data(), static_cast<std::uint32_t>(tokens.size()), 4000, 4000, 1, nullptr, nullptr, 0,
@@ -280,7 +280,7 @@ TEST_CASE("memory of conversations that ended is there for modules") {
   std::vector<std::byte> planes(backend.geometry().state_bytes(kv_blocks(2000)));
   const KvPlanes p = dense_planes(planes.data(), backend.geometry(), kv_blocks(2000));
   Backend::Timeline timeline = backend.open();
-  backend.attach(timeline, {p.data, p.plane_blocks, 0, 0, 2000, 0, 0, nullptr});
+  backend.attach(timeline, {p.data, p.plane_blocks, 0, 0, 2000, 0, 0, nullptr, 0});
   const pc_run behind{tokens.data(), 40, 2000, 2000, 1, nullptr, nullptr, 0, nullptr};
   backend.compute(timeline, {&behind, 1});
   standin::set_memory_limit(standin::kMemoryLimit);
@@ -300,7 +300,7 @@ TEST_CASE("items whose modules do not fit beside each other take turns") {
     for (std::size_t i = 0; i < bytes.size() / 4; ++i)
       reinterpret_cast<float*>(bytes.data())[i] = random.floats(1, 1.0f)[0];
     const KvPlanes p = dense_planes(bytes.data(), backend.geometry(), kv_blocks(n_attached));
-    backend.attach(timeline, {p.data, p.plane_blocks, 0, 0, n_attached, 0, 0, nullptr});
+    backend.attach(timeline, {p.data, p.plane_blocks, 0, 0, n_attached, 0, 0, nullptr, 0});
     return timeline;
   };
   const Backend::Timeline timelines[] = {attached(), attached()};

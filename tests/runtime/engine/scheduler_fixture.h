@@ -85,7 +85,8 @@ class Fixture {
             1,
             nullptr,
             nullptr,
-            0};
+            0,
+            nullptr};
   }
   // Logits of a new timeline that computes these tokens, by one step of the backend.
   std::vector<float> alone(const std::vector<std::int32_t>& tokens) {

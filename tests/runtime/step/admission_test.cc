@@ -21,7 +21,8 @@ struct Asked {
            1,
            nullptr,
            nullptr,
-           0};
+           0,
+           nullptr};
     item.runs = &run;
     item.n_runs = 1;
   }

@@ -31,8 +31,8 @@ struct WidenedRun {
         from.key_position};
     const KvPlanes p = dense_planes(memory.data(), geometry, kv_blocks(from.n_tokens));
     repack_rows(stored, from.n_tokens, p);
-    segment = {p.data,        p.plane_blocks,    0,      0, from.n_tokens,
-               from.position, from.key_position, nullptr};
+    segment = {p.data,        p.plane_blocks,    0,       0, from.n_tokens,
+               from.position, from.key_position, nullptr, 0};
   }
 };
 

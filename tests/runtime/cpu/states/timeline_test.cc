@@ -264,7 +264,8 @@ TEST_CASE("an append that finds no memory leaves nothing behind, once it is rewo
                      random.chance(0.7),
                      nullptr,
                      has_gaps ? positions.data() : nullptr,
-                     0};
+                     0,
+                     nullptr};
     std::vector<KvSlot> slots;
     for (long n = 0; !appends(pair.timeline, run, n, &slots); ++n) {
       slots = {};
