@@ -1,12 +1,14 @@
 // Fuzzes the reader of module files.
 //
 // The first byte of the input chooses what the rest is: a file; changes
-// (offset u16, byte) to a sound file, of states of bf16 or of q8; or such changes under
+// (offset u16, byte) to a sound file, of states of bf16, q8 or q4, and from 128 on with numbers of
+// recurrent layers behind them (format 4); or such changes under
 // a key and a seal that fit, which is what a hostile author sends and the only way past
 // SHA-256.
 // Whatever opens must keep its promises: everything handed out lies inside
 // the bytes given, and every byte of it can be read.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -25,7 +27,9 @@ using pc::ModuleHandle;
 
 constexpr pc::KvType kBaseTypes[] = {pc::KvType::kBf16, pc::KvType::kQ8, pc::KvType::kQ4};
 
-pc::ModuleIdentity base_identity(pc::KvType type) {
+constexpr std::uint32_t kRecurrent = 37;  // numbers
+
+pc::ModuleIdentity base_identity(pc::KvType type, std::uint32_t n_recurrent) {
   pc::ModuleIdentity id;
   id.weights.fill(1);
   id.tokenizer.fill(2);
@@ -34,18 +38,24 @@ pc::ModuleIdentity base_identity(pc::KvType type) {
   id.numerics_version = 1;
   const std::uint32_t head_dim = std::max(2u, pc::kv_type_unit(type));
   id.geometry = {{{1, head_dim}, {2, 2 * head_dim}}, type};
+  id.n_recurrent = n_recurrent;
   id.runs = {
       {{1, 2, 3}, -3, false}, {{4, 5, 6}, 0, true}, {std::vector<std::int32_t>(18, 7), 5, true}};
   return id;
 }
 
-const ModuleHandle& base_module(pc::KvType type) {
-  const auto make = [](pc::KvType of) {
-    return pc::ModuleImage::create(base_identity(of)).value().seal().value();
-  };
-  static const ModuleHandle bf16 = make(pc::KvType::kBf16), q8 = make(pc::KvType::kQ8),
-                            q4 = make(pc::KvType::kQ4);
-  return type == pc::KvType::kQ8 ? q8 : type == pc::KvType::kQ4 ? q4 : bf16;
+// Made once each: kBaseTypes[type % 3], from 3 on with numbers of recurrent layers.
+const ModuleHandle& base_module(std::size_t type) {
+  static const auto made = [] {
+    std::array<ModuleHandle, 6> all;
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = pc::ModuleImage::create(base_identity(kBaseTypes[i % 3], i < 3 ? 0 : kRecurrent))
+                   .value()
+                   .seal()
+                   .value();
+    return all;
+  }();
+  return made[type];
 }
 
 void require(bool promise) {
@@ -64,9 +74,14 @@ void use(const ModuleFile& module, std::span<const std::byte> bytes) {
     require(s.data >= bytes.data() && last >= s.data && last < bytes.data() + bytes.size());
     sum += static_cast<int>(*s.data) + static_cast<int>(*last);
   }
+  for (const float& number : module.recurrent()) {
+    const auto* const at = reinterpret_cast<const std::byte*>(&number);
+    require(at >= bytes.data() && at + sizeof number <= bytes.data() + bytes.size());
+    sum += number == 0;
+  }
   const volatile std::int64_t read = sum;
   (void)read;
-  const pc::ModuleIdentity identity = base_identity(g.type());
+  const pc::ModuleIdentity identity = base_identity(g.type(), module.header().causes.n_recurrent);
   (void)module.matches(identity, pc::causes_of(identity));
 }
 
@@ -85,7 +100,7 @@ void open_raw(std::span<const std::byte> input) {
   open_and_use(file.span());
 }
 
-void open_changed(std::span<const std::byte> changes, pc::KvType type, bool reseal) {
+void open_changed(std::span<const std::byte> changes, std::size_t type, bool reseal) {
   const std::span<const std::byte> base = base_module(type)->bytes();
   pc::AlignedBuffer<std::byte> file(base.size());
   std::memcpy(file.data(), base.data(), base.size());
@@ -110,15 +125,16 @@ void open_changed(std::span<const std::byte> changes, pc::KvType type, bool rese
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const auto rest = std::as_bytes(std::span(data, size)).subspan(1);
+  const std::size_t type = data[0] / 3 % 3 + (data[0] < 128 ? 0 : 3);
   switch (data[0] % 3) {
     case 0:
       open_raw(rest);
       break;
     case 1:
-      open_changed(rest, kBaseTypes[data[0] / 3 % 3], false);
+      open_changed(rest, type, false);
       break;
     case 2:
-      open_changed(rest, kBaseTypes[data[0] / 3 % 3], true);
+      open_changed(rest, type, true);
       break;
   }
   return 0;
