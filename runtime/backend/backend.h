@@ -86,8 +86,9 @@ typedef struct pc_run {
   const int32_t* positions;
   uint32_t keeps_recurrent;      /* 1: timeline_recurrent may be asked for the place behind its last
                                     token, as long as not many such places came behind it */
-  const pc_state_map* state_map; /* NULL, or of what the run is a piece: pieces come in order, with
-                                    no other token between them, the first without `extend` */
+  const pc_state_map* state_map; /* NULL, or of what the run is a piece: pieces come in order, one
+                                    a step, with no other token between them, the first without
+                                    `extend` */
 } pc_run;
 
 /* Tokens of a resident's segment, as a timeline has them. */

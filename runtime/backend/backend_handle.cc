@@ -50,19 +50,21 @@ Status BackendModel::add_recurrent(const ModuleFile& module,
                                    std::span<pc_kv_segment> segments) const {
   std::span<const float> numbers = module.recurrent();
   if (numbers.empty()) return ok();
+  const Error other =
+      error(Code::kMismatch, "the module's numbers of recurrent layers are not this model's");
   if (module.header().causes.attend == kLinkAttend) {
+    if (numbers.size() != n_state_numbers(*desc_)) return other;
     segments.back().recurrent = numbers.data();
     return ok();
   }
   for (pc_kv_segment& segment : segments) {
     const std::size_t n = StateMapShape(*desc_, segment.n_tokens).n_numbers();
-    if (n > numbers.size()) break;
+    if (n > numbers.size()) return other;
     segment.recurrent = numbers.data();
     segment.maps_states = 1;
     numbers = numbers.subspan(n);
   }
-  if (numbers.empty()) return ok();
-  return error(Code::kMismatch, "the module's numbers of recurrent layers are not this model's");
+  return numbers.empty() ? ok() : Status(other);
 }
 
 Result<ResidentHandle> BackendModel::resident(ModuleHandle module) const {

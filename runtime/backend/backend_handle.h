@@ -82,7 +82,8 @@ class BackendTimeline {
   Status read(std::uint32_t first, std::uint32_t n_tokens, const KvPlanes& planes) const;
 
   // The n numbers of recurrent layers' states behind the first n_tokens computed tokens and all
-  // that is attached; {} where they are not kept of that place. Until the timeline is used again.
+  // that is attached in front of them; {} where they are not kept of that place. Until the timeline
+  // is used again.
   Result<std::span<const float>> recurrent(std::uint32_t n_tokens, std::size_t n) const;
 
   std::uint32_t n_tokens() const { return n_tokens_; }  // computed ones

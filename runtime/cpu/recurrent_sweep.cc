@@ -14,11 +14,14 @@ Status RecurrentSweep::append(const pc_step_item& item, const pc_run& run, std::
                               std::uint32_t n, std::uint32_t first_row) {
   if (!is_recurrent_) return ok();
   pc_backend_timeline& timeline = *item.timeline;
-  const std::int32_t last = run.positions ? run.positions[first + n - 1]
-                                          : run.position + static_cast<std::int32_t>(first + n - 1);
-  if (!timeline.recurrent.knows(last))
-    return error(Code::kUnsupported,
-                 "what is attached last has no states of the model's recurrent layers");
+  // Where positions have gaps, something may be attached in each.
+  for (std::uint32_t i = run.positions ? first : first + n - 1; i < first + n; ++i) {
+    const std::int32_t position =
+        run.positions ? run.positions[i] : run.position + static_cast<std::int32_t>(i);
+    if (!timeline.recurrent.knows(position))
+      return error(Code::kUnsupported,
+                   "what is attached last has no states of the model's recurrent layers");
+  }
   return run.state_map ? append_mapped(timeline, run, first, n, first_row) : ok();
 }
 
@@ -36,6 +39,9 @@ Status RecurrentSweep::append_mapped(pc_backend_timeline& timeline, const pc_run
   std::shared_ptr<MadeMap>& made = timeline.made;
   if (!made || made->numbers() != map.numbers || made->n_tokens() - made->n_taken() < n)
     return error(Code::kInvalidArgument, "a run goes on of which no map was begun");
+  if (!mapped_.empty() && mapped_.back().made == made)
+    return error(Code::kInvalidArgument,
+                 "a run of which a map is made comes in two pieces at once");
   mapped_.push_back({&timeline, first_row, n, made->n_taken(), made});
   made->take(n);
   return ok();

@@ -269,6 +269,7 @@ Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t
   }
   PC_CHECK_OK(binder.check_nothing_left(config.architecture));
   model->copies = binder.release_copies();
+  model->folded = binder.folded();
   model->layers = std::move(decoder.layers);
   model->experts = std::move(decoder.experts);  // a deque's lists stay where they are
   model->latent = std::move(decoder.latent);
@@ -280,7 +281,7 @@ Result<std::unique_ptr<Model>> bind_model(const std::string& path, std::uint32_t
 
 Status digest_model(const DigestMemory& memory, const ScanOptions& scan, Model* model) {
   PC_TRY(const Digest digest, tensor_digest(model->checkpoint, memory, scan));
-  model->weights_digest = weights_digest(model->desc, digest);
+  model->weights_digest = weights_digest(model->desc, digest, model->folded);
   model->rope_digest = rope_digest(model->desc);
   return ok();
 }

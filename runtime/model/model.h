@@ -47,6 +47,7 @@ struct Model {
   std::vector<float> alibi_slopes;               // [n_heads], or {}
   Checkpoint checkpoint;                         // keeps the weights alive
   std::vector<AlignedBuffer<std::byte>> copies;  // matrices that had to be rearranged
+  std::vector<float> folded;                     // TensorBinder::folded()
 
   Digest weights_digest{};  // over every tensor's name, type, shape and bytes, and the computation
   Digest rope_digest{};     // over all ropes

@@ -287,10 +287,12 @@ Result<TensorScan> scan_tensors(const TensorMap& tensors, const ScanOptions& opt
   return scanned;
 }
 
-Digest weights_digest(const pc_model_desc& desc, const Digest& tensors) {
+Digest weights_digest(const pc_model_desc& desc, const Digest& tensors,
+                      std::span<const float> folded) {
   Sha256 hash;
   hash.field("promptcache weights 2").field(std::as_bytes(std::span(tensors)));
   hash_desc(desc, &hash);
+  if (!folded.empty()) hash.field("folded factors").field(std::as_bytes(folded));
   return hash.finish();
 }
 

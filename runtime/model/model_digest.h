@@ -44,8 +44,10 @@ struct ScanOptions {
 Result<TensorScan> scan_tensors(const TensorMap& tensors, const ScanOptions& options = {});
 
 // Covers `tensors`, and every field of desc and its layers that is not a rotation. Of a
-// tensor there, it covers whether it exists, its type and its shape.
-Digest weights_digest(const pc_model_desc& desc, const Digest& tensors);
+// tensor there, it covers whether it exists, its type and its shape. folded: factors that some
+// have in them and the checkpoint's do not (TensorBinder::folded).
+Digest weights_digest(const pc_model_desc& desc, const Digest& tensors,
+                      std::span<const float> folded = {});
 
 // Covers all ropes.
 Digest rope_digest(const pc_model_desc& desc);

@@ -17,11 +17,13 @@ Status AskedRepairs::put(const LoadedPrompt& prompt, std::span<PlacedRun> runs) 
     if (run.exact) continue;
     run.repair = checked_ ? prompt.schema->own_repair(*run.run).value_or(*checked_)
                           : prompt.repair_of(*run.run, asked_);
-    if (run.repair.kind != pml::Repair::Kind::kAuto) continue;
-    if (!verdict_) {
-      PC_TRY(verdict_, prompt.schema->verdict());
+    if (run.repair.kind == pml::Repair::Kind::kAuto) {
+      if (!verdict_) {
+        PC_TRY(verdict_, prompt.schema->verdict());
+      }
+      run.repair = *verdict_;
     }
-    run.repair = *verdict_;
+    if (run.repair.is_partial() && prompt.schema->engine().model().is_recurrent()) run.repair = {};
   }
   return ok();
 }

@@ -249,7 +249,8 @@ void write_remembered_digest(JsonWriter& json, const Inspection& found,
   std::optional<Digest> digest;
   if (found.model) digest = recall_digest(found.checkpoint().files, digest_memory(options));
   json.key("weights_digest");
-  digest ? json.value(to_hex(weights_digest(found.model->desc, *digest))) : json.null();
+  digest ? json.value(to_hex(weights_digest(found.model->desc, *digest, found.model->folded)))
+         : json.null();
 }
 
 }  // namespace

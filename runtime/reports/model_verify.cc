@@ -29,7 +29,7 @@ Result<std::string> verify_model(const EngineOptions& options) {
   std::uint64_t n_bytes = 0;
   for (const MappedFile& file : found.checkpoint().files) n_bytes += file.bytes().size();
   std::optional<Digest> weights;
-  if (found.model) weights = weights_digest(found.model->desc, scanned.digest);
+  if (found.model) weights = weights_digest(found.model->desc, scanned.digest, found.model->folded);
 
   std::string text;
   JsonWriter json(&text);

@@ -322,7 +322,10 @@ void write_run(JsonWriter& json, const LoadedPrompt& prompt, const PlacedRun& pl
   if (run.kind == pml::RunKind::kCached) {
     const SchemaModule& module = *prompt.modules[run.job];
     write_lookup(json, found[run.job]);
-    json.key("bytes").value(schema.engine().attached_bytes(n));
+    // Of layers that carry states a module that is computed anew is not attached (is_attached).
+    const bool is_text =
+        !placed.exact && n_anew({&placed, 1}) == n && schema.engine().model().is_recurrent();
+    json.key("bytes").value(is_text ? 0 : schema.engine().attached_bytes(n));
     json.key("key").value(key_of(module.identity).hex());
     json.key("scaffold").value(module.job.scaffold);
     if (module.job.n_stand_ins != 0) json.key("stand_ins").value(module.job.n_stand_ins);

@@ -100,12 +100,12 @@ Status attach(const Engine& engine, std::span<const PlacedRun> runs, std::span<c
           runs[i].resident,
           {run.job_run, 0, n, position, hidden.empty() ? nullptr : hidden.data()}));
       appendix.chain.attach({*runs[i].module}, run.job_run, n, position);
+      found.cached_bytes += engine.attached_bytes(n);
     }
     between.add(anew[i], run.tokens, position);
     appendix.imports.push_back({position, seen_of(run.tokens, anew[i])});
     if (runs[i].encoded) found.encoded_tokens += n - anew[i].size();
     found.repaired_tokens += anew[i].size();
-    found.cached_bytes += engine.attached_bytes(n);
   }
   between.move_to(&appendix.chain);
   return ok();

@@ -152,13 +152,14 @@ Status Attaching::attach_modules() {
     // Fewer than the file's tokens where the last one is fresh.
     const auto n = static_cast<std::uint32_t>(run.tokens.size());
     const std::vector<std::uint32_t> hidden = hidden_bits(anew_[i], n);
-    if (is_attached(engine_.model().desc, anew_[i], n))
+    if (is_attached(engine_.model().desc, anew_[i], n)) {
       PC_CHECK_OK(timeline_.attach(
           resident, {run.job_run, 0, n, run.position, hidden.empty() ? nullptr : hidden.data()}));
+      stats_.cached_bytes += engine_.attached_bytes(n);
+    }
     n_module_tokens_ += n - anew_[i].size();
     if (encoded_[run.job]) stats_.encoded_tokens += n - anew_[i].size();
     stats_.repaired_tokens += anew_[i].size();
-    stats_.cached_bytes += engine_.attached_bytes(n);
   }
   stats_.cached_tokens = n_module_tokens_;
   return ok();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "runtime/backend/layer_parts.h"
 #include "runtime/cpu/layers/short_convolution.h"
@@ -44,6 +45,13 @@ void normalise(float* x, std::size_t n, float scale) {
   for (std::size_t i = 0; i < n; ++i) squares += double{x[i]} * x[i];
   const auto factor = static_cast<float>(scale / std::sqrt(squares + kEps));
   for (std::size_t i = 0; i < n; ++i) x[i] *= factor;
+}
+
+// The double of MadeMap::Running::factors.
+double number_in(const float* bytes) {
+  double number = 0;
+  std::memcpy(&number, bytes, sizeof number);
+  return number;
 }
 
 // log(1 + exp(x)), without overflow
@@ -173,9 +181,9 @@ void HeadStates::make_map(const RecurrentLayer& layer, const RecurrentRows& rows
   args.after = after.states;
   kernels_.recur(args);
   if (!corrects(r)) {
-    double factor = *before.factors;
+    double factor = number_in(before.factors);
     for (std::size_t i = 0; i < rows.n; ++i) factor *= args.decay[i * args.scalar_stride];
-    *after.factors = static_cast<float>(factor);
+    std::memcpy(after.factors, &factor, sizeof factor);
     return;
   }
   args.v = nullptr;
@@ -188,7 +196,8 @@ void HeadStates::make_map(const RecurrentLayer& layer, const RecurrentRows& rows
 void HeadStates::begin_map(const pc_recurrent& r, const MadeMap::Running& map) {
   std::fill_n(map.states, simd::state_numbers(r.d_k, r.d_v), 0.0f);
   if (!corrects(r)) {
-    *map.factors = 1.0f;
+    constexpr double kOne = 1;
+    std::memcpy(map.factors, &kOne, sizeof kOne);
     return;
   }
   std::fill_n(map.factors, simd::state_numbers(r.d_k, r.d_k), 0.0f);
@@ -204,7 +213,7 @@ void HeadStates::end_map(const RecurrentLayer& layer, const RecurrentRows& rows,
   const std::size_t n = simd::state_numbers(r.d_k, r.d_v);
   float* const factors = rows.made->numbers() + part.factors + head * factor_numbers(r);
   std::copy_n(made.states, n, rows.made->numbers() + part.states + head * n);
-  if (!corrects(r)) *factors = *made.factors;
+  if (!corrects(r)) *factors = static_cast<float>(number_in(made.factors));
   for (std::uint32_t j = 0; corrects(r) && j < r.d_k; ++j)
     for (std::uint32_t i = 0; i < r.d_k; ++i)
       factors[std::size_t{j} * r.d_k + i] = made.factors[simd::state_number(r.d_k, i, j)];

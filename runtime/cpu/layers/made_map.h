@@ -46,8 +46,8 @@ class MadeMap {
     std::swap(before_, after_);
   }
 
-  // Of a head, where the run is not short: P so far as a state [d_k, d_k], of Mamba-2 a number, and
-  // B so far.
+  // Of a head, where the run is not short: P so far as a state [d_k, d_k], of Mamba-2 the bytes of
+  // a double, so that it does not matter how a run is cut, and B so far.
   struct Running {
     float *factors, *states;
   };
@@ -61,7 +61,8 @@ class MadeMap {
 
  private:
   static std::size_t running_factors(const pc_recurrent& r) {
-    return r.kind == PC_RECURRENCE_MAMBA2 ? 1 : simd::state_numbers(r.d_k, r.d_k);
+    return r.kind == PC_RECURRENCE_MAMBA2 ? sizeof(double) / sizeof(float)
+                                          : simd::state_numbers(r.d_k, r.d_k);
   }
   static std::size_t running_numbers(const pc_recurrent& r) {
     return running_factors(r) + simd::state_numbers(r.d_k, r.d_v);

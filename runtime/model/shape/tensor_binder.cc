@@ -260,6 +260,7 @@ pc_tensor TensorBinder::rows_in_order(const pc_tensor& matrix,
 }
 
 pc_tensor TensorBinder::scaled_columns(const pc_tensor& matrix, std::span<const float> factors) {
+  folded_.insert(folded_.end(), factors.begin(), factors.end());
   const auto type = static_cast<simd::Type>(matrix.dtype);
   const std::size_t row_bytes = simd::bytes_of(type, matrix.cols);
   std::byte* const copy = new_copy(std::size_t{matrix.rows} * matrix.cols * sizeof(float));

@@ -82,11 +82,15 @@ class TensorBinder {
   // A copy of these rows of a matrix that was taken, in this order.
   pc_tensor rows_in_order(const pc_tensor& matrix, std::span<const std::uint32_t> rows);
 
-  // A copy of a matrix that was taken, as f32, whose columns count by these factors.
+  // A copy of a matrix that was taken, as f32, whose columns count by these factors, which are
+  // folded() from then on.
   pc_tensor scaled_columns(const pc_tensor& matrix, std::span<const float> factors);
 
   // n numbers whose negative exponentials -exp(x) the model computes with: these, as f32.
   Result<pc_tensor> negative_exponentials(const std::string& name, std::uint32_t n);
+
+  // Factors that copies have in them and files do not, in order: a cause of what is computed.
+  const std::vector<float>& folded() const { return folded_; }
 
   // What was read by other means: it is not left over.
   void mark(std::string_view name) { taken_.emplace(name); }
@@ -123,6 +127,7 @@ class TensorBinder {
   std::string folder_;
   std::vector<std::pair<std::string, std::string>> other_prefixes_;
   std::vector<AlignedBuffer<std::byte>> copies_;
+  std::vector<float> folded_;
   std::set<std::string, std::less<>> taken_;
   std::set<std::string, std::less<>> skipped_;
   std::vector<std::string> passed_over_;

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <numeric>
 
 #include "runtime/json/json.h"
@@ -167,6 +170,32 @@ TEST_CASE("the oracle for plans agrees with transformers under a block mask") {
     }
   }
   CHECK(n_plans >= 18);
+}
+
+TEST_CASE("every factor of a configuration is in the weights' digest, folded or not") {
+  const std::string source = golden("models/falcon_h1");
+  std::ifstream in(source + "/config.json");
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  const TempFolder folder;
+  std::filesystem::copy(source, folder.path(), std::filesystem::copy_options::overwrite_existing);
+  const auto digest_of = [&](const std::string& config) {
+    std::ofstream(folder.path() + "/config.json") << config;
+    return load(folder.path())->weights_digest;
+  };
+  const Digest original = digest_of(text);
+  std::size_t n_factors = 0;
+  for (std::size_t at = 0; (at = text.find("multiplier", at)) != std::string::npos; ++at) {
+    const std::size_t end = text.find('"', text.find(':', at));
+    for (std::size_t i = text.find(':', at); i < end; ++i) {
+      if (text[i] != '.' && !(text[i] >= '0' && text[i] <= '9')) continue;
+      const std::size_t n = text.find_first_not_of("0123456789.", i) - i;
+      INFO(text.substr(at, i + n - at));
+      CHECK(digest_of(std::string(text).replace(i, n, "0.4375")) != original);
+      ++n_factors;
+      i += n;
+    }
+  }
+  CHECK(n_factors >= 12);
 }
 
 TEST_CASE("a model says what it is") {

@@ -178,6 +178,21 @@ TEST_CASE("a module that was encoded behind stand-ins is exact behind modules th
   CHECK(distance(*rig.open(inside), *rig.open_anew(inside)) > 10 * kRounding);
 }
 
+TEST_CASE("a check of answers asks for none where a module has a repair of its own") {
+  const Rig rig;
+  const auto schema = must(
+      LoadedSchema::parse(rig.engine,
+                          R"(<schema name="s">ab <module name="m">cab abc</module>)"
+                          R"(<module name="n" repair="leading:2">bca cab abc</module></schema>)",
+                          ""));
+  SessionOptions o = rig.options();
+  o.checked_repair = pml::Repair{};
+  const auto session = Rig::opened(
+      must(LoadedPrompt::parse(schema, R"(<prompt schema="s"><m/><n/>bca</prompt>)")), o);
+  CHECK(session->stats().repaired_tokens == 0);
+  CHECK(session->stats().cached_tokens > 0);
+}
+
 TEST_CASE("explain says what a session then does") {
   const Rig rig;
   for (const std::string inside :

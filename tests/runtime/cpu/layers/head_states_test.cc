@@ -285,9 +285,10 @@ std::vector<float> draw(Random& random, const Given& given, std::uint32_t n, flo
 
 class Sequence {
  public:
-  explicit Sequence(const Given& given)
+  explicit Sequence(const Given& given, std::uint32_t rows = kRows, bool alike = false)
       : given_(given),
-        heads_(given.desc, simd::selected_or_scalar_kernels(), Parallel(2), kRows, false),
+        rows_(rows),
+        heads_(given.desc, simd::selected_or_scalar_kernels(), Parallel(2), kRows, alike),
         gemm_(simd::selected_or_scalar_kernels(), Parallel(2), kRows, given.d_model, nullptr,
               Precision::kExact) {}
 
@@ -298,7 +299,7 @@ class Sequence {
     const auto n = static_cast<std::uint32_t>(h.size() / given_.d_model);
     std::vector<float> z(std::size_t{kRows} * r.n_heads * r.d_v), after(state.size());
     for (std::uint32_t first = 0; first < n;) {
-      const std::uint32_t rows = std::min(kRows, n - first);
+      const std::uint32_t rows = std::min(rows_, n - first);
       std::vector<float> part(std::size_t{kRows + kGemmRowGranule} * given_.d_model);
       std::copy_n(h.begin() + std::ptrdiff_t{first} * given_.d_model,
                   std::size_t{rows} * given_.d_model, part.begin());
@@ -317,6 +318,7 @@ class Sequence {
  private:
   static constexpr std::uint32_t kRows = 160;
   const Given& given_;
+  const std::uint32_t rows_;  // of a sweep
   HeadStates heads_;
   Gemm gemm_;
 };
@@ -418,6 +420,24 @@ TEST_CASE(
         const auto got = sequence.run(texts.back(), zeros, maps, nullptr);
         CHECK(distance(given, got, define(given, texts)) <= 1e-5);
       }
+    }
+  }
+}
+
+TEST_CASE(
+    "where a number does not depend on the others of a sweep, a map does not on how it is cut") {
+  Random random(78);
+  for (const std::uint32_t kind : {PC_RECURRENCE_GATED_DELTA, PC_RECURRENCE_MAMBA2}) {
+    const Given given(kind, 32, 12);
+    constexpr std::uint32_t kTokens = 130;
+    const StateMapShape shape(given.desc, kTokens);
+    const std::vector<float> h = draw(random, given, kTokens, 0.1f);
+    std::vector<std::vector<float>> made;
+    for (const std::uint32_t rows : {160u, 1u, 7u, 64u}) {
+      Sequence sequence(given, rows, true);
+      MadeMap map(given.desc, kTokens, made.emplace_back(shape.n_numbers()).data());
+      sequence.run(h, std::vector<float>(state_numbers(given.layer)), {}, &map);
+      CHECK(made.back() == made.front());
     }
   }
 }
