@@ -177,7 +177,7 @@ TEST_CASE("every factor of a configuration is in the weights' digest, folded or 
   std::ifstream in(source + "/config.json");
   const std::string text{std::istreambuf_iterator<char>(in), {}};
   const TempFolder folder;
-  std::filesystem::copy(source, folder.path(), std::filesystem::copy_options::overwrite_existing);
+  std::filesystem::copy(source, folder.path(), std::filesystem::copy_options::recursive);
   const auto digest_of = [&](const std::string& config) {
     std::ofstream(folder.path() + "/config.json") << config;
     return load(folder.path())->weights_digest;
