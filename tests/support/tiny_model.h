@@ -173,7 +173,8 @@ class TinyModel {
     desc.d_model = shape.d_model;
     desc.d_ffn = shape.d_ffn;
     desc.vocab_size = shape.vocab_size;
-    desc.norm_eps = 1e-5f;
+    // What is read of a state may be nearly nothing, whose rounding a norm would make large.
+    desc.norm_eps = shape.recurrence == PC_RECURRENCE_NONE ? 1e-5f : 0.1f;
     desc.norm = shape.layer_norm ? PC_NORM_LAYER : PC_NORM_RMS;
     desc.norm_offset = shape.norm_offset ? 0.5f : 0.0f;
     desc.activation = shape.activation;

@@ -54,12 +54,10 @@ TEST_CASE("random prompts computed together equal each alone, and the dense orac
     INFO("round " << round);
     TinyShape shape = random_shape(random);
     bool anew = true;
-    float rounding = kRounding;
 #ifndef PC_TEST_CUDA
     if (round % 3 == 2) {  // layers that carry states, which know no part of a module
       shape.make_recurrent(random);
       anew = false;
-      rounding = 2e-4f;  // as near as both are to the oracle: norms of small reads make it larger
     }
 #endif
     const TinyModel model(500 + static_cast<std::uint64_t>(round), shape);
@@ -87,7 +85,7 @@ TEST_CASE("random prompts computed together equal each alone, and the dense orac
       REQUIRE(step.items[i].status == 0);
       require_near(step.logits[i], want[i], 1e-4f);
       Backend::Timeline alone = runner.open(prompts[i]);
-      require_near(step.logits[i], runner.compute(alone, prompts[i].fresh, true).back(), rounding);
+      require_near(step.logits[i], runner.compute(alone, prompts[i].fresh, true).back());
     }
   }
 }
