@@ -19,7 +19,6 @@ RecurrentStates::RecurrentStates(std::size_t n_numbers) : n_numbers_(n_numbers),
 void RecurrentStates::attach(std::int32_t position, const std::optional<AttachedMap>& map) {
   PC_EXPECT(is_behind(position));
   if (!has_numbers()) return;
-  passed_.reserve(attached_.size() + 1);  // pass() does not fail
   attached_.push_back({position, map});
 }
 

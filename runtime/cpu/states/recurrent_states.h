@@ -40,7 +40,7 @@ class RecurrentStates {
   // Are the states known that a row at `position` would come behind?
   bool knows(std::int32_t position) const;
   // Rows at `position` come next: what is attached in front of them and behind all rows before is
-  // added to *maps, in order. Precondition: knows(position).
+  // added to *maps, in order. Throws std::bad_alloc. Precondition: knows(position).
   void pass(std::int32_t position, std::vector<AttachedMap>* maps);
   // The first of what is attached and was not passed; kAnywhere: nothing is.
   std::int32_t next_attached() const;

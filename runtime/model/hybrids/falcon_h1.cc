@@ -129,13 +129,7 @@ TensorNames names(const ModelConfig&) {
   names.gate = "feed_forward.gate_proj";
   names.up = "feed_forward.up_proj";
   names.down = "feed_forward.down_proj";
-  names.conv = "mamba.conv1d";
-  names.gate_in_decay = "mamba.in_proj";
-  names.decay_rate = "mamba.A_log";
-  names.step_bias = "mamba.dt_bias";
-  names.recurrent_skip = "mamba.D";
-  names.recurrent_norm = "mamba.norm";
-  names.recurrent_out = "mamba.out_proj";
+  name_mamba2(&names);
   return names;
 }
 

@@ -42,13 +42,7 @@ TensorNames names(const ModelConfig& config) {
     names.gate_up = "shared_mlp.input_linear";
     names.down = "shared_mlp.output_linear";
   }
-  names.conv = "mamba.conv1d";
-  names.gate_in_decay = "mamba.in_proj";
-  names.decay_rate = "mamba.A_log";
-  names.step_bias = "mamba.dt_bias";
-  names.recurrent_skip = "mamba.D";
-  names.recurrent_norm = "mamba.norm";
-  names.recurrent_out = "mamba.out_proj";
+  name_mamba2(&names);
   return names;
 }
 

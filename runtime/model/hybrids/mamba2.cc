@@ -67,6 +67,16 @@ Status check_step_limits(JsonView config) {
   return ok();
 }
 
+void name_mamba2(TensorNames* names) {
+  names->conv = "mamba.conv1d";
+  names->gate_in_decay = "mamba.in_proj";
+  names->decay_rate = "mamba.A_log";
+  names->step_bias = "mamba.dt_bias";
+  names->recurrent_skip = "mamba.D";
+  names->recurrent_norm = "mamba.norm";
+  names->recurrent_out = "mamba.out_proj";
+}
+
 void name_gguf_mamba2(TensorNames* names) {
   names->conv = "ssm_conv1d";
   names->gate_in_decay = "ssm_in";

@@ -34,6 +34,8 @@ Status check_step_limits(JsonView config);
 
 // Sets GGUF's names of the parts.
 void name_gguf_mamba2(TensorNames* names);
+// What folders call the tensors where the mixer is "mamba".
+void name_mamba2(TensorNames* names);
 
 // No layer rotates.
 void drop_ropes(ModelConfig* out);
