@@ -22,11 +22,12 @@ constexpr std::uint64_t kMeasuredBytes = 1 << 20;
 }  // namespace
 
 struct Tier::State {
-  State(std::string d, const CacheTenant& t, std::vector<PublicKey> keys)
-      : dir(std::move(d)), tenant(t), trusted(std::move(keys)) {}
+  State(std::string d, const CacheTenant& t, std::vector<PublicKey> keys, TierTrust w)
+      : dir(std::move(d)), tenant(t), trusted(std::move(keys)), trust(w) {}
   const std::string dir;
   const CacheTenant tenant;
   const std::vector<PublicKey> trusted;
+  const TierTrust trust;
 
   mutable Mutex mutex;
   std::shared_ptr<const TierListing> listing PC_GUARDED_BY(mutex) =
@@ -39,7 +40,7 @@ struct Tier::State {
   std::uint64_t n_failed PC_GUARDED_BY(mutex) = 0;
 
   void list(Courier::Pulse* pulse) {
-    auto read = TierListing::read(dir, tenant, trusted, [&] { pulse->beat(); });
+    auto read = TierListing::read(dir, tenant, trusted, trust, [&] { pulse->beat(); });
     auto shared = std::make_shared<TierListing>();
     if (read.ok()) *shared = std::move(*read);
     const MutexLock lock(mutex);
@@ -53,8 +54,9 @@ struct Tier::State {
   }
 };
 
-Tier::Tier(std::string dir, const CacheTenant& tenant, std::vector<PublicKey> trusted)
-    : state_(std::make_shared<State>(std::move(dir), tenant, std::move(trusted))) {
+Tier::Tier(std::string dir, const CacheTenant& tenant, std::vector<PublicKey> trusted,
+           TierTrust trust)
+    : state_(std::make_shared<State>(std::move(dir), tenant, std::move(trusted), trust)) {
   refresh(true);
 }
 Tier::~Tier() = default;

@@ -44,7 +44,8 @@ class Tier {
  public:
   // Waits for the first list, but not for a file system that hangs. `trusted`: whose signatures
   // stand for files that others may change.
-  Tier(std::string dir, const CacheTenant& tenant, std::vector<PublicKey> trusted);
+  Tier(std::string dir, const CacheTenant& tenant, std::vector<PublicKey> trusted,
+       TierTrust trust = TierTrust::kOwnerOrSignature);
   Tier(const Tier&) = delete;
   ~Tier();
 
