@@ -37,12 +37,11 @@ void add_exchange_verbs(CLI::App* cache, Options* o) {
   add(verb, "--used-days", o->used_days, "N", "modules that were used in the last N days")
       ->check(at_least_one());
   add_signing_key(verb, o, "--sign-key");
-  verb =
-      add_verb(cache, "pull", o, &cache_pull, "copy modules from another store",
-               "  promptcache cache pull /srv/modules --all\n"
-               "  promptcache cache pull https://host/modules --all --cache-trust key.pub\n\n"
-               "Each comes whole or not at all: a pull that was ended goes on where it was. Of an\n"
-               "address, cache sign has to have written the list.");
+  verb = add_verb(cache, "pull", o, &cache_pull, "copy modules from another store",
+                  "  promptcache cache pull /srv/modules --all\n"
+                  "  promptcache cache pull https://host/modules --all --cache-trust key.pub\n\n"
+                  "Each comes whole or not at all: a pull that was ended goes on where it was. Of\n"
+                  "an address, cache sign has to have written the list.");
   add_exchange(verb, o);
   verb->add_flag("--all", o->all, "every module of the other store");
   add_trust(verb, o, "whose signature is asked for, whoever owns the other store");
