@@ -83,6 +83,7 @@ Result<PullReport> pull_modules(ModuleStore& store, const std::string& from,
                               ? pull(store, tier, key, &report, &refused)
                               : Status(error(Code::kNotFound, "it is not in " + from));
     PC_CHECK_OK(refused);
+    if (!pulled.ok() && pulled.error().code == Code::kOutOfMemory) return pulled.error();
     if (!pulled.ok()) report.failed.emplace_back(key, pulled.error().message);
   }
   return report;

@@ -53,7 +53,7 @@ class Tier {
 
   // Is this file in the list? Never waits.
   bool lists(const Digest& key);
-  // The whole list, read now. kIo: why there is none.
+  // The whole list, read now. kIo, kNotFound, kOutOfMemory: why there is none.
   Result<std::vector<Digest>> list();
 
   // kNotFound; kIo, also where the tier does not answer, and for what is not to be trusted.

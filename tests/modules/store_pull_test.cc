@@ -60,8 +60,8 @@ TEST_CASE("a pull of some takes these, and says of each that it cannot have why"
 TEST_CASE("a pull from nowhere, or into a store that takes nothing, is an error that says so") {
   const TempFolder from, to;
   put(*open_store(from.path()), identity());
-  expect_error(pull_modules(*open_store(to.path()), to.path() + "/none", {}, {}), Code::kIo, 0, 0,
-               "/none");
+  expect_error(pull_modules(*open_store(to.path()), to.path() + "/none", {}, {}), Code::kNotFound,
+               0, 0, "/none");
   const auto reads = must(ModuleStore::open({.dir = to.path(), .read_only = true}));
   expect_error(pull_modules(*reads, from.path(), {}, {}), Code::kIo, 0, 0, "read-only");
   const auto small = open_store(to.path(), 64);
