@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
-#include <tuple>
 
 #include "base/mapped_file.h"  // to_ns
 #include "modules/store/cache_folder.h"
@@ -130,10 +129,10 @@ std::uint64_t CacheFolder::stored_bytes() const {
 }
 
 Result<EvictionReport> CacheFolder::evict(
-    FunctionRef<bool(const CacheEntry&, std::uint64_t)> wanted, Progress progress) const {
+    FunctionRef<bool(const CacheEntry&, std::uint64_t)> wanted, WorthOf worth,
+    Progress progress) const {
   PC_TRY(std::vector<CacheEntry> entries, list());
-  std::ranges::sort(entries, {},
-                    [](const CacheEntry& e) { return std::tie(e.last_used_ns, e.key); });
+  sort_for_eviction(&entries, worth, now_ns(), tenant_.use_grain);
   EvictionReport report;
   for (const CacheEntry& entry : entries) report.left_bytes += entry.file_bytes;
   std::uint64_t n_seen = 0;
@@ -157,17 +156,18 @@ Result<EvictionReport> CacheFolder::evict(
 }
 
 Result<EvictionReport> CacheFolder::evict_to(std::uint64_t target_bytes,
-                                             std::chrono::milliseconds patience,
+                                             std::chrono::milliseconds patience, WorthOf worth,
                                              Progress progress) const {
   const FileLock gc = lock("gc", patience);
   if (gc.state() == LockState::kUnusable)
     return error(Code::kIo, "files cannot be locked in " + lock_path());
   if (!gc.held()) return error(Code::kIo, "another process is collecting in " + lock_path());
-  return shrink(target_bytes, progress);
+  return shrink(target_bytes, worth, progress);
 }
 
 // Where nobody collects beside us.
-Result<EvictionReport> CacheFolder::shrink(std::uint64_t target_bytes, Progress progress) const {
+Result<EvictionReport> CacheFolder::shrink(std::uint64_t target_bytes, WorthOf worth,
+                                           Progress progress) const {
   sweep_unfinished();
   std::uint64_t aside = quarantine_bytes(kQuarantineAge);
   if (stored_bytes() > target_bytes) aside = quarantine_bytes(seconds(0));
@@ -175,7 +175,7 @@ Result<EvictionReport> CacheFolder::shrink(std::uint64_t target_bytes, Progress 
   const auto wanted = [&](const CacheEntry&, std::uint64_t left_bytes) {
     return left_bytes + aside > target_bytes;
   };
-  PC_TRY(EvictionReport report, evict(wanted, progress));
+  PC_TRY(EvictionReport report, evict(wanted, worth, progress));
   report.left_bytes += aside;
   return report;
 }
@@ -185,8 +185,8 @@ bool CacheFolder::has_room(std::uint64_t n_bytes, std::uint64_t budget_bytes) co
 }
 
 Result<CacheRoom> CacheFolder::reserve(std::uint64_t n_bytes, std::uint64_t budget_bytes,
-                                       std::chrono::milliseconds patience,
-                                       EvictionReport* evicted) const {
+                                       std::chrono::milliseconds patience, EvictionReport* evicted,
+                                       WorthOf worth) const {
   if (!writable_) return error(Code::kIo, "the store " + cache_dir_ + " is read-only");
   if (n_bytes > budget_bytes) return no_room(n_bytes, budget_bytes, stored_bytes());
   // Where there is room, nobody is waited for: whoever collects may be stopped. Of two that promise
@@ -206,7 +206,7 @@ Result<CacheRoom> CacheFolder::reserve(std::uint64_t n_bytes, std::uint64_t budg
     // Of many files some more go: to list them costs as much as several times this file.
     const bool has_many = sizes_->n_files() >= kManyFiles;
     const std::uint64_t more = has_many ? budget_bytes / kManyFilesRest : 0;
-    PC_TRY(const EvictionReport report, shrink(budget_bytes - more, {}));
+    PC_TRY(const EvictionReport report, shrink(budget_bytes - more, worth, {}));
     if (evicted) *evicted = report;
     used = report.left_bytes;
   }
