@@ -8,6 +8,7 @@
 //   <dir>/v3/pins/<64 hex>             empty: never evicted
 //   <dir>/v3/tmp/                      unfinished files where O_TMPFILE is missing
 //   <dir>/v3/next/                     which links follow what (modules/link_hints.h)
+//   <dir>/v3/manifest                  where it was signed: the list of its files
 //
 // A tenant of the file cache, whose promises hold (modules/store/cache_folder.h).
 // Everything that goes wrong is a named miss or an error value; the engine
@@ -18,6 +19,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +32,7 @@
 #include "modules/module_file.h"
 #include "modules/module_key.h"
 #include "modules/store/cache_folder.h"
+#include "modules/tier_search.h"
 
 namespace pc {
 
@@ -62,11 +65,22 @@ struct StoreCounts {
   std::uint64_t set_aside_files = 0;  // damaged, or under the name of another
 };
 
+// Other stores, asked in their order for what a store does not have (modules/tier_search.h).
+struct TierOptions {
+  std::vector<std::string> dirs = {};
+  std::vector<PublicKey> trusted = {};  // whose signatures stand for files that others may change
+  TierCopy copy = TierCopy::kAuto;
+  // Told, on the caller's thread, why a tier could not give what it lists; the same sentence once a
+  // minute at most. May be empty.
+  std::function<void(const std::string& sentence)> remark = {};
+};
+
 struct StoreOptions {
   std::string dir;                          // created, 0700, where missing and writable
   bool read_only = false;                   // write nothing, not even the time of use
   std::uint64_t budget_bytes = 8ull << 30;  // objects and quarantine together
   Durability durability = Durability::kData;
+  TierOptions tiers = {};
 };
 
 // The directories above. The version of the format is part of their path, so that builds
@@ -77,23 +91,31 @@ inline constexpr CacheTenant kModuleTenant{.files = "v3/objects",
                                            .locks = "v3/locks",
                                            .quarantine = "v3/quarantine",
                                            .pins = "v3/pins",
-                                           .tmp = "v3/tmp"};
+                                           .tmp = "v3/tmp",
+                                           .manifest = "v3/manifest"};
 static_assert(module_version(0) == 3);
 
 class ModuleStore {
  public:
   // A directory that cannot be written is served read-only; one that holds more than the budget
-  // is made smaller. Errors: kNotFound
-  // (missing, and not to be created), kIo (not a directory, not readable).
+  // is made smaller. Errors, unless there are tiers, which then serve without it (has_dir()):
+  // kNotFound (missing, and not to be created), kIo (not a directory, not readable).
   static Result<std::unique_ptr<ModuleStore>> open(StoreOptions options);
   ~ModuleStore();
 
   const StoreOptions& options() const;
   bool writable() const;
-  const std::string& why_not_writable() const;  // CacheFolder::why_not_writable()
+  // CacheFolder::why_not_writable(), or why there is no directory.
+  const std::string& why_not_writable() const;
+  bool has_dir() const;  // does options().dir exist as a store?
 
-  // A hit maps the file, or shares the mapping that this process already has.
+  // A hit maps the file, or shares the mapping that this process already has. What this store does
+  // not have is looked for in the tiers.
   Lookup find(const ModuleIdentity& identity);
+
+  // A module of so many bytes was made in this time: how quick a tier has to be.
+  void note_made(std::uint64_t n_bytes, std::chrono::nanoseconds time);
+  std::vector<TierReport> tiers() const;
 
   // Writes a module and returns it mapped from its file; where another
   // process was first, its file. Makes room under the budget before.
@@ -144,6 +166,7 @@ class ModuleStore {
   struct State;
   explicit ModuleStore(std::unique_ptr<State> state);
   Error read_only_error() const;
+  Result<ModuleHandle> find_behind(const ModuleKey& key, const TierSearch::Accept& accept);
   std::unique_ptr<State> state_;
 };
 

@@ -6,7 +6,9 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
+#include "base/function_ref.h"
 #include "base/status.h"
 #include "modules/module_file.h"
 #include "modules/store/cache_folder.h"
@@ -18,6 +20,16 @@ enum class ReadMode {
   kVerify,   // verifies every byte; changes nothing
   kInspect,  // all but the payload; changes nothing
 };
+
+// Maps an open file as the module of this key, header and tables checked. `accept`, then `check`
+// of its payload have the last word. Takes the descriptor where the process has plenty. `name` is
+// for messages. Errors: kIo, kUnsupported, kCorrupt, kMismatch; theirs.
+Result<ModuleHandle> map_object(OpenFile& file, const ModuleKey& key, const std::string& name,
+                                FunctionRef<Status(const ModuleFile&)> accept,
+                                FunctionRef<Status(const ModuleFile&)> check);
+
+// Sums every chunk of the payload, read from the file. kCorrupt; kIo.
+Status verify_by_reading(const ModuleFile& module, int fd);
 
 // `accept` has the last word on a sound module. Errors: kNotFound, kIo,
 // kUnsupported (all left alone); kCorrupt, kMismatch (set aside in kUse: *is_set_aside, if given).

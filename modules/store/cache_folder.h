@@ -52,6 +52,7 @@ struct CacheTenant {
   std::string_view quarantine = "";
   std::string_view pins = "";  // none: nothing is pinned
   std::string_view tmp = "";
+  std::string_view manifest = "";      // a file: the list of its files (modules/tiers/manifest.h)
   std::chrono::seconds use_grain{60};  // how often, at most, a use is written down
 };
 

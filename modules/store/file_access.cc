@@ -17,7 +17,21 @@ namespace {
 // How often what a signal or a bad moment has ended is tried again, at most.
 constexpr int kMostTries = 8;
 
-// Of an open file or folder.
+// For a folder that is missing because it could not be made, the error says why that was.
+Result<UniqueFd> open_folder(int parent, const std::string& name, const std::string& path,
+                             bool make, int flags, Whose whose) {
+  const int not_made = make && ::mkdirat(parent, name.c_str(), 0700) != 0 ? errno : 0;
+  UniqueFd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
+  if (!fd)
+    return system_error("cannot open", path, errno == ENOENT && not_made != 0 ? not_made : errno);
+  struct stat st {};
+  if (::fstat(fd.get(), &st) != 0) return system_error("cannot stat", path, errno);
+  if (whose == Whose::kTrusted) PC_CHECK_OK(check_trust(st, path));
+  return fd;
+}
+
+}  // namespace
+
 Status check_trust(const struct stat& st, const std::string& path) {
   if (st.st_uid != ::geteuid() && st.st_uid != 0)
     return error(Code::kIo,
@@ -27,43 +41,30 @@ Status check_trust(const struct stat& st, const std::string& path) {
   return ok();
 }
 
-// For a folder that is missing because it could not be made, the error says why that was.
-Result<UniqueFd> open_folder(int parent, const std::string& name, const std::string& path,
-                             bool make, int flags) {
-  const int not_made = make && ::mkdirat(parent, name.c_str(), 0700) != 0 ? errno : 0;
-  UniqueFd fd(::openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags));
-  if (!fd)
-    return system_error("cannot open", path, errno == ENOENT && not_made != 0 ? not_made : errno);
-  struct stat st {};
-  if (::fstat(fd.get(), &st) != 0) return system_error("cannot stat", path, errno);
-  PC_CHECK_OK(check_trust(st, path));
-  return fd;
-}
-
-}  // namespace
-
 Error system_error(const std::string& what, const std::string& path, int errno_value) {
   // Not strerror: several threads may fail at once.
   return error(errno_value == ENOENT ? Code::kNotFound : Code::kIo,
                what + " " + path + ": " + std::generic_category().message(errno_value));
 }
 
-Result<UniqueFd> open_root(const std::string& path, bool make) {
+Result<UniqueFd> open_root(const std::string& path, bool make, Whose whose) {
   for (std::size_t at = path.find('/', 1); make && at != path.npos; at = path.find('/', at + 1))
     ::mkdir(path.substr(0, at).c_str(), 0700);
-  return open_folder(AT_FDCWD, path, path, make, 0);
+  return open_folder(AT_FDCWD, path, path, make, 0, whose);
 }
 
 Result<UniqueFd> open_below(const UniqueFd& root, const std::string& root_path,
-                            std::string_view path, bool make) {
+                            std::string_view path, bool make, Whose whose) {
   const std::string full = root_path + "/" + std::string(path);
   const std::size_t cut = path.rfind('/');
-  if (cut == path.npos) return open_folder(root.get(), std::string(path), full, make, O_NOFOLLOW);
-  PC_TRY(const UniqueFd parent, open_below(root, root_path, path.substr(0, cut), make));
-  return open_folder(parent.get(), std::string(path.substr(cut + 1)), full, make, O_NOFOLLOW);
+  if (cut == path.npos)
+    return open_folder(root.get(), std::string(path), full, make, O_NOFOLLOW, whose);
+  PC_TRY(const UniqueFd parent, open_below(root, root_path, path.substr(0, cut), make, whose));
+  return open_folder(parent.get(), std::string(path.substr(cut + 1)), full, make, O_NOFOLLOW,
+                     whose);
 }
 
-Result<OpenFile> open_trusted(int dir_fd, const std::string& name, const std::string& path) {
+Result<OpenFile> open_regular(int dir_fd, const std::string& name, const std::string& path) {
   OpenFile file;
   // O_NONBLOCK: a FIFO under this name must not hang us; files ignore it.
   file.fd =
@@ -71,6 +72,11 @@ Result<OpenFile> open_trusted(int dir_fd, const std::string& name, const std::st
   if (!file.fd) return system_error("cannot open", path, errno);
   if (::fstat(file.fd.get(), &file.st) != 0) return system_error("cannot stat", path, errno);
   if (!S_ISREG(file.st.st_mode)) return error(Code::kIo, path + " is not a regular file");
+  return file;
+}
+
+Result<OpenFile> open_trusted(int dir_fd, const std::string& name, const std::string& path) {
+  PC_TRY(OpenFile file, open_regular(dir_fd, name, path));
   PC_CHECK_OK(check_trust(file.st, path));
   return file;
 }

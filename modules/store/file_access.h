@@ -26,18 +26,25 @@ struct OpenFile {
 
 // Only files and folders that belong to us or to root, and that nobody else may write, are used:
 // whoever could change them could lay attention states of other texts, or a copy of his own, there.
+// kAnyones: of others, too, by a caller who checks what he reads by other means.
+enum class Whose { kTrusted, kAnyones };
 
-// kNotFound; kIo for anything but a regular file that is to be trusted. `path` is for messages.
+// Of an open file or folder: ok, or kIo that says who could change it.
+Status check_trust(const struct stat& st, const std::string& path);
+
+// kNotFound; kIo for anything but a regular file. `path` is for messages.
+Result<OpenFile> open_regular(int dir_fd, const std::string& name, const std::string& path);
+// The same, and kIo for what is not to be trusted.
 Result<OpenFile> open_trusted(int dir_fd, const std::string& name, const std::string& path);
 
 // A folder below an open one, by names with '/' between them: no link is followed, and each is to
 // be trusted. Where `make`, what is missing is made, 0700. `root_path` is for messages.
 Result<UniqueFd> open_below(const UniqueFd& root, const std::string& root_path,
-                            std::string_view path, bool make);
+                            std::string_view path, bool make, Whose whose = Whose::kTrusted);
 
 // A folder by its path, which may be a link; where `make`, it and those above it are
 // made, 0700. Itself is to be trusted; those above it are not looked at.
-Result<UniqueFd> open_root(const std::string& path, bool make);
+Result<UniqueFd> open_root(const std::string& path, bool make, Whose whose = Whose::kTrusted);
 
 // Is there a regular file of this name? Then *st is what the file system says of it.
 bool stat_file(int dir_fd, const std::string& name, struct stat* st);

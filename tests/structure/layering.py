@@ -39,7 +39,8 @@ ARROWS = {
     "pml/turns": ("pml/turns", "pml/syntax", "base"),
     "pml/layout": ("pml/layout", "pml/turns", "pml/syntax", "base"),
     "pml/plan": ("pml/plan", "pml/layout", "pml/turns", "pml/syntax", "base"),
-    "modules": ("modules", "modules/store", "base"),
+    "modules": ("modules", "modules/store", "modules/tiers", "base"),
+    "modules/tiers": ("modules/tiers", "modules/store", "base"),  # stores behind the store, which may not answer
     "modules/store": ("modules/store", "base"),  # the file cache: of its tenants it knows nothing
     # The rooms of runtime/, each above those that it names. What a prompt asks (engine and above) and
     # what computes (cpu) meet in the seam (backend) alone.
@@ -199,7 +200,7 @@ HOMES = {
                  "simd/attend_tiles-inl.h", "simd/elements-inl.h", "simd/exp-inl.h", "simd/matmul-inl.h", "simd/quant-inl.h",
                  "simd/quantise-inl.h"),
     r"nlohmann/.*": ("runtime/json/json.cc", "runtime/json/json_value.cc", "runtime/json/json_value.h"),
-    r"openssl/.*|xxhash\.h": ("base/hash.cc", "tools/serve/service/api_keys.cc"),
+    r"openssl/.*|xxhash\.h": ("base/hash.cc", "modules/tiers/signature.cc", "tools/serve/service/api_keys.cc"),
     r"histedit\.h": ("tools/chat/line_editor.cc",),
     r"sys/un\.h": ("tools/serve/http/http_server.cc",),
     r"boost/.*": ("tools/serve/http/http_connection.h", "tools/serve/http/http_connection.cc", "tools/serve/http/http_server.cc", "tools/serve/http/body_coding.cc"),

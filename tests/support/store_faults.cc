@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +28,8 @@ std::atomic<int> n_calls{0}, first{INT_MAX}, error_number{0}, most{0};
 std::atomic<bool> for_ever{false};
 std::atomic<const char*> failed{nullptr};
 std::atomic<std::uint64_t> spoilt_inode{0};
+std::atomic<int> hangs_from{-1};
+std::atomic<bool> remote{false}, others{false};
 
 bool is_below(std::string_view path) {
   return !watched.empty() && path.starts_with(watched);
@@ -49,6 +52,7 @@ bool is_below(int dir_fd, const char* path) {
 bool strikes(bool below, const char* name) {
   if (!below) return false;
   const int call = n_calls++;
+  while (hangs_from >= 0 && call >= hangs_from) ::usleep(1000);
   if (call < first || (call > first && !for_ever)) return false;
   const char* none = nullptr;
   failed.compare_exchange_strong(none, name);
@@ -77,6 +81,14 @@ void watch_folder(const std::string& path) {
   first = INT_MAX;
   failed = nullptr;
   most = 0;
+  hangs_from = -1;
+}
+void hang_from(int call) {
+  hangs_from = call;
+}
+void pretend(bool is_remote, bool is_others) {
+  remote = is_remote;
+  others = is_others;
 }
 void fail_from(int call, int errno_value, bool all_after) {
   error_number = errno_value;
@@ -132,7 +144,20 @@ int mkdirat(int dir_fd, const char* path, mode_t mode) noexcept {
 }
 
 int fstat(int fd, struct stat* st) noexcept {
-  PC_CALL("fstat", is_below(fd), SYS_fstat, fd, st);
+  const bool below = is_below(fd);
+  if (strikes(below, "fstat")) return -1;
+  const int result = static_cast<int>(::syscall(SYS_fstat, fd, st));
+  if (below && others) st->st_uid = ::geteuid() + 1;
+  return result;
+}
+
+int fstatfs(int fd, struct statfs* fs) noexcept {
+  constexpr auto kNfs = 0x6969;
+  const bool below = is_below(fd);
+  if (strikes(below, "fstatfs")) return -1;
+  const int result = static_cast<int>(::syscall(SYS_fstatfs, fd, fs));
+  if (below && remote) fs->f_type = kNfs;
+  return result;
 }
 
 int fstatat(int dir_fd, const char* path, struct stat* st, int flags) noexcept {

@@ -14,6 +14,11 @@ void fail_from(int call, int errno_value, bool for_ever);
 void spoil_file(const std::string& path);
 // Reads and writes move at most so many bytes at once; 0: as many as are asked for.
 void move_at_most(int n_bytes);
+// The call of this number below the folder, and all after it, do not return before this is called
+// with -1.
+void hang_from(int call);
+// What the folder looks like: on a file system that may hang, and another user's.
+void pretend(bool is_remote, bool is_others);
 int n_folder_calls();
 // "openat": the first one that failed; "" for none.
 std::string failed_call();
