@@ -117,6 +117,7 @@ class Replay {
     stored.entry.made_ns = stored.entry.last_used_ns = stored.used_ns = store_.now_ns;
     stored.next_use = next_use;
     stored.n_uses = 1;
+    used_by_[link] = now_;
     place_[link] = store_.numbers.size();
     store_.numbers.push_back(link);
     store_.bytes += trace_.links[link].bytes;
@@ -158,7 +159,7 @@ class Replay {
   const ReplayOptions options_;
   SimulatedStore store_;
   std::vector<std::size_t> place_;    // [links] in store_.numbers
-  std::vector<std::size_t> used_by_;  // [links] the request that found it last: it is in use
+  std::vector<std::size_t> used_by_;  // [links] the request that found or wrote it last
   std::vector<std::vector<std::uint32_t>> next_use_;
   std::unique_ptr<Policy> policy_;
   std::size_t now_ = 0;  // the request that is answered

@@ -1,9 +1,9 @@
 // A trace against a simulated store: what is found, computed, written and evicted.
 //
 // The store does what modules/store/eviction.cc does: a use is written down once a grain, what a
-// request has found is in use until it is over, a file that does not fit makes room, some more than
-// it needs where there are many files. Requests are taken one after the other, as if each took no
-// time. Deterministic. Threads: any, a replay each.
+// request has found or written is in use until it is over, a file that does not fit makes room,
+// some more than it needs where there are many files. Requests are taken one after the other, as if
+// each took no time. Deterministic. Threads: any, a replay each.
 #pragma once
 
 #include <chrono>
