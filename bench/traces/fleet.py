@@ -32,6 +32,7 @@ from typing import Dict, List, NamedTuple, Optional, Sequence
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCK = 512
+LEAST = 0.1  # of 0, 0.1, 0.25 and 0.5 this found most (docs/SCALE.md)
 NODES_OF_A_TRACE = 100
 # Of TinyLlama-1.1B's shape (traces_bench): seconds of a token, and more for each that it sees.
 TOKEN_S, DEPTH_S = 3.3376e-3, 4.508e-7
@@ -184,14 +185,17 @@ class Hashing:
 
 class Beginnings:
     """The fleet's router: a table of who was sent which beginnings, bounded, the least recently seen
-    first to go, and choose.py. `bounded` false: as if no load were too much."""
+    first to go, and choose.py. A beginning of less than `least` of the request counts as none: what
+    all requests share is no reason to send one anywhere. `bounded` false: as if no load were too
+    much."""
 
     def __init__(self, n_nodes: int, seed: int, most_digests: int = 1 << 18,
-                 learns: bool = True, bounded: bool = True) -> None:
+                 learns: bool = True, bounded: bool = True, least: float = LEAST) -> None:
         self.draw = random.Random(seed)
         self.table: "OrderedDict[int, Dict[int, None]]" = OrderedDict()
         self.most_digests, self.learns = most_digests, learns
         self.bound = {} if bounded else {"spread": float("inf")}
+        self.least = least
         self.n_held = 0  # pairs of a digest and a node
 
     def choose(self, request: Request, view: View) -> int:
@@ -199,6 +203,7 @@ class Beginnings:
         for place, block in enumerate(request.blocks):
             for node in self.table.get(block, ()):
                 has[node] += min(BLOCK, request.n_tokens - place * BLOCK)
+        has = [h if h >= self.least * request.n_tokens else 0 for h in has]
         seen = [CHOOSE.Replica(h, load, view.capacity if alive else 0)
                 for h, load, alive in zip(has, view.loads, view.alive)]
         node = CHOOSE.choose(seen, self.draw, **self.bound)
@@ -348,18 +353,22 @@ class Fleet:
                        getattr(table, "n_held", 0), self.again)
 
 
+def any_beginning(n_nodes: int, seed: int) -> Beginnings:
+    return Beginnings(n_nodes, seed, least=0.0)
+
+
 WAYS = {"random": Random, "in turn": InTurn, "less busy of two": LessBusy, "hashing": Hashing,
-        "beginnings": Beginnings}
+        "beginnings, any": any_beginning, "beginnings": Beginnings}
 
 
-def setting_of(requests: List[Request], n_nodes: int, stores: float, **rest) -> Setting:
-    """Nodes that are just busy all the time where nothing is found, whose stores have together a
-    part of the working set."""
+def setting_of(requests: List[Request], n_nodes: int, stores: float, busy: float = 0.6) -> Setting:
+    """Nodes that are busy for a part of the time where nothing is found, whose stores have together
+    a part of the working set."""
     blocks = {block for r in requests for block in r.blocks}
     seconds = sum(cost(0, r.n_tokens) for r in requests)
     length = requests[-1].at - requests[0].at
     return Setting(n_nodes, max(1, round(stores * len(blocks) / n_nodes)),
-                   seconds / (length * n_nodes), **rest)
+                   seconds / (length * n_nodes * busy))
 
 
 def crowd(requests: List[Request], share: float, n_blocks: int) -> List[Request]:
@@ -372,9 +381,9 @@ def crowd(requests: List[Request], share: float, n_blocks: int) -> List[Request]
             if begin <= r.at < end and draw.random() < share else r for r in requests]
 
 
-def strains(requests: List[Request], n_nodes: int, stores: float):
+def strains(requests: List[Request], n_nodes: int, stores: float, busy: float):
     """name, requests, setting, kind of router."""
-    plain = setting_of(requests, n_nodes, stores)
+    plain = setting_of(requests, n_nodes, stores, busy)
     length = requests[-1].at
 
     def only_reports(n, seed):
@@ -389,7 +398,8 @@ def strains(requests: List[Request], n_nodes: int, stores: float):
     def unbounded(n, seed):
         return Beginnings(n, seed, bounded=False)
 
-    yield "as it is", requests, plain, Beginnings
+    yield "any beginning counts", requests, plain, any_beginning
+    yield "a tenth of the request, or none", requests, plain, Beginnings
     yield "table of 32,768 digests", requests, plain, small_table
     yield "table without a bound", requests, plain, large_table
     for seconds in (10, 60):
@@ -401,7 +411,7 @@ def strains(requests: List[Request], n_nodes: int, stores: float):
     yield ("16 routers, loads 10 s old, reports every 10 s", requests,
            plain._replace(n_routers=16, loads_every_s=10, reports_every_s=10), Beginnings)
     rush = crowd(requests, 0.5, 16)
-    yield "half ask for one text, a while", rush, plain, Beginnings
+    yield "half ask for one new text, a while", rush, plain, Beginnings
     yield "the same without a bound of load", rush, plain, unbounded
     yield "the same, hashing", rush, plain, Hashing
     dying = [length / 2 + i for i in range(n_nodes // 20)]
@@ -426,6 +436,8 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     parser.add_argument("--strain", type=int, help="so many nodes, and what is hard for their router")
     parser.add_argument("--stores", type=float, default=0.25,
                         help="what all stores have together, of the working set (0.25)")
+    parser.add_argument("--busy", type=float, default=0.6,
+                        help="part of the time that nodes would compute if nothing were found (0.6)")
     parser.add_argument("--json")
     a = parser.parse_args(argv)
     if not Path(a.trace).is_file():
@@ -435,12 +447,12 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     print(HEAD)
     if a.strain:
         requests = spread_over(trace, a.strain)
-        cases = list(strains(requests, a.strain, a.stores))
+        cases = list(strains(requests, a.strain, a.stores, a.busy))
     else:
         cases = []
         for n in [int(n) for n in a.nodes.split(",")]:
             requests = spread_over(trace, n)
-            setting = setting_of(requests, n, a.stores)
+            setting = setting_of(requests, n, a.stores, a.busy)
             cases += [(f"{n} nodes, {way}", requests, setting, kind) for way, kind in WAYS.items()]
             whole = setting._replace(n_nodes=1, store_blocks=n * setting.store_blocks,
                                      speed=n * setting.speed)
