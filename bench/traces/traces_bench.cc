@@ -2,14 +2,15 @@
 // by budget.
 //
 //   traces_bench TRACE.jsonl [--budgets 1,2,5,10,25,50,100] [--policies lru,worth,...]
-//                [--shape 22x4x64] [--rates 512:289.6,4096:234.7] [--json FILE]
+//                [--shape 22x4x64] [--rates 512:289.6,4096:234.7] [--longest 0] [--json FILE]
 //
 // Budgets are per cent of the trace's working set: the bytes of all its links. The shape is
 // layers x K/V heads x dimensions of bf16 states, the rates are two lengths of a prefill and their
 // tokens a second: by default both TinyLlama-1.1B's in Q4_0, from
-// bench/results/amd-epyc-family-25-model-17.md. Of each run: tokens found, seconds of computing
-// saved, the same where only what stands before the first hole counts, bytes written. The keys, the
-// cut into links, the sizes and the store's own order are the product's code (bench/traces/).
+// bench/results/amd-epyc-family-25-model-17.md. Requests of more than --longest tokens are left
+// out. Of each run: tokens found, seconds of computing saved, the same where only what stands
+// before the first hole counts, bytes written. The keys, the cut into links, the sizes and the
+// store's own order are the product's code (bench/traces/).
 
 #include <charconv>
 #include <cstdio>
@@ -29,6 +30,7 @@ namespace {
 struct Options {
   std::string trace, budgets = "1,2,5,10,25,50,100", policies, shape = "22x4x64",
                      rates = "512:289.6,4096:234.7", json;
+  std::uint32_t longest = 0;  // tokens of a request; 0: any
 };
 
 std::vector<std::string> parts(const std::string& text, char between) {
@@ -107,10 +109,17 @@ void write(JsonWriter& json, double budget, const PolicyKind& kind, const Outcom
   json.key("holes").value(o.holes).end_object();
 }
 
+Trace trace_of(const Options& a) {
+  std::vector<TraceLine> lines = must(read_trace(a.trace));
+  if (a.longest > 0)
+    std::erase_if(lines, [&](const TraceLine& line) { return line.n_tokens > a.longest; });
+  return make_trace(lines, made_up_identity(geometry_of(a.shape)));
+}
+
 int main_checked(const Options& a) {
   const Costs costs = costs_of(a.rates);
   const std::vector<PolicyKind> kinds = policies_of(a.policies);
-  const Trace trace = make_trace(must(read_trace(a.trace)), made_up_identity(geometry_of(a.shape)));
+  const Trace trace = trace_of(a);
   std::printf(
       "%zu requests, %llu tokens, %zu links of %.1f GB; a token costs %.3f ms and %.4f us "
       "for each that it sees\n",
@@ -147,11 +156,12 @@ int main(int argc, char** argv) {
   pc::bench::Options a;
   a.trace = pc::bench::Arguments(
                 "traces_bench TRACE.jsonl [--budgets 1,10,50] [--policies lru,worth] "
-                "[--shape 22x4x64] [--rates 512:289.6,4096:234.7] [--json FILE]")
+                "[--shape 22x4x64] [--rates 512:289.6,4096:234.7] [--longest 0] [--json FILE]")
                 .text("--budgets", &a.budgets)
                 .text("--policies", &a.policies)
                 .text("--shape", &a.shape)
                 .text("--rates", &a.rates)
+                .number("--longest", &a.longest)
                 .text("--json", &a.json)
                 .parse(argc, argv);
   return pc::bench::main_checked(a);
