@@ -198,9 +198,7 @@ class CacheFolder {
   Status check_writable() const;
   Result<EvictionReport> shrink(std::uint64_t target_bytes, WorthOf worth, Progress progress) const;
   Result<CacheRoom> promise(std::uint64_t n_bytes) const;
-  Result<EvictionReport> evict(
-      FunctionRef<bool(const CacheEntry&, std::uint64_t left_bytes)> wanted, WorthOf worth = {},
-      Progress progress = {}) const;
+  void evict(const CacheEntry& entry, EvictionReport* report) const;
   void sweep_stamps() const;
 
   CacheTenant tenant_;

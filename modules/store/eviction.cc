@@ -128,31 +128,19 @@ std::uint64_t CacheFolder::stored_bytes() const {
   return unfinished + finished + quarantine_bytes(seconds::max());
 }
 
-Result<EvictionReport> CacheFolder::evict(
-    FunctionRef<bool(const CacheEntry&, std::uint64_t)> wanted, WorthOf worth,
-    Progress progress) const {
-  PC_TRY(std::vector<CacheEntry> entries, list());
-  sort_for_eviction(&entries, worth, now_ns(), tenant_.use_grain);
-  EvictionReport report;
-  for (const CacheEntry& entry : entries) report.left_bytes += entry.file_bytes;
-  std::uint64_t n_seen = 0;
-  for (const CacheEntry& entry : entries) {
-    if (progress && !progress(n_seen++, entries.size())) return cancelled();
-    if (!wanted(entry, report.left_bytes)) continue;
-    // Asked again: it may have been pinned since it was listed.
-    if (entry.pinned || is_pinned(entry.key)) {
-      ++report.pinned_files;
-      continue;
-    }
-    const Unlinked done = unlink_if_unused(files_.get(), name_of(entry.key));
-    if (done == Unlinked::kInUse) ++report.in_use_files;
-    if (done != Unlinked::kYes) continue;
-    ++report.removed_files;
-    report.removed_bytes += entry.file_bytes;
-    report.left_bytes -= entry.file_bytes;
+// Unless somebody uses it or it is pinned, which is asked again: it may have been since it was
+// listed.
+void CacheFolder::evict(const CacheEntry& entry, EvictionReport* report) const {
+  if (entry.pinned || is_pinned(entry.key)) {
+    ++report->pinned_files;
+    return;
   }
-  sweep_stamps();
-  return report;
+  const Unlinked done = unlink_if_unused(files_.get(), name_of(entry.key));
+  if (done == Unlinked::kInUse) ++report->in_use_files;
+  if (done != Unlinked::kYes) return;
+  ++report->removed_files;
+  report->removed_bytes += entry.file_bytes;
+  report->left_bytes -= entry.file_bytes;
 }
 
 Result<EvictionReport> CacheFolder::evict_to(std::uint64_t target_bytes,
@@ -172,10 +160,18 @@ Result<EvictionReport> CacheFolder::shrink(std::uint64_t target_bytes, WorthOf w
   std::uint64_t aside = quarantine_bytes(kQuarantineAge);
   if (stored_bytes() > target_bytes) aside = quarantine_bytes(seconds(0));
   aside += unfinished_bytes();
-  const auto wanted = [&](const CacheEntry&, std::uint64_t left_bytes) {
-    return left_bytes + aside > target_bytes;
-  };
-  PC_TRY(EvictionReport report, evict(wanted, worth, progress));
+  PC_TRY(std::vector<CacheEntry> entries, list());
+  EvictionReport report;
+  for (const CacheEntry& entry : entries) report.left_bytes += entry.file_bytes;
+  const std::uint64_t n_files = entries.size();
+  EvictionOrder order(std::move(entries), worth, now_ns(), tenant_.use_grain);
+  for (std::uint64_t n_seen = 0; report.left_bytes + aside > target_bytes; ++n_seen) {
+    const std::optional<CacheEntry> next = order.next();
+    if (!next) break;
+    if (progress && !progress(n_seen, n_files)) return cancelled();
+    evict(*next, &report);
+  }
+  sweep_stamps();
   report.left_bytes += aside;
   return report;
 }
@@ -223,11 +219,16 @@ Error CacheFolder::no_room(std::uint64_t n_bytes, std::uint64_t budget_bytes,
 }
 
 Result<EvictionReport> CacheFolder::evict_unused(FunctionRef<bool(const Digest&)> outdated) const {
-  if (!writable_) return EvictionReport();
+  EvictionReport report;
+  if (!writable_) return report;
   sweep_unfinished();
-  return evict([&](const CacheEntry& entry, std::uint64_t) {
-    return age_of(entry.last_used_ns) >= kUnusedAge || (outdated && outdated(entry.key));
-  });
+  PC_TRY(const std::vector<CacheEntry> entries, list());
+  for (const CacheEntry& entry : entries) report.left_bytes += entry.file_bytes;
+  for (const CacheEntry& entry : entries)
+    if (age_of(entry.last_used_ns) >= kUnusedAge || (outdated && outdated(entry.key)))
+      evict(entry, &report);
+  sweep_stamps();
+  return report;
 }
 
 }  // namespace pc

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 
 namespace pc {
 namespace {
@@ -21,17 +20,34 @@ double stay_of(const CacheEntry& entry, double worth, std::int64_t now_ns,
          (static_cast<double>(age) + static_cast<double>(use_grain.count()));
 }
 
-void sort_for_eviction(std::vector<CacheEntry>* files, WorthOf worth, std::int64_t now_ns,
-                       std::chrono::nanoseconds use_grain) {
-  using Placed = std::pair<double, CacheEntry>;
-  std::vector<Placed> placed;
-  placed.reserve(files->size());
-  for (const CacheEntry& file : *files)
-    placed.push_back({stay_of(file, worth ? worth(file.key) : 1, now_ns, use_grain), file});
-  std::ranges::sort(placed, {}, [](const Placed& p) {
-    return std::tie(p.first, p.second.last_used_ns, p.second.key);
-  });
-  std::ranges::transform(placed, files->begin(), &Placed::second);
+bool EvictionOrder::goes_later(const Place& a, const Place& b) {
+  return std::tie(a.stay, a.entry.last_used_ns, a.entry.key) >
+         std::tie(b.stay, b.entry.last_used_ns, b.entry.key);
+}
+
+EvictionOrder::EvictionOrder(std::vector<CacheEntry> files, WorthOf worth, std::int64_t now_ns,
+                             std::chrono::nanoseconds use_grain)
+    : worth_(worth), now_ns_(now_ns), use_grain_(use_grain) {
+  heap_.reserve(files.size());
+  for (const CacheEntry& file : files)
+    heap_.push_back({stay_of(file, 1, now_ns, use_grain), !worth, file});
+  std::ranges::make_heap(heap_, goes_later);
+}
+
+std::optional<CacheEntry> EvictionOrder::next() {
+  while (!heap_.empty()) {
+    std::ranges::pop_heap(heap_, goes_later);
+    Place& first = heap_.back();
+    if (first.is_weighed) {
+      const CacheEntry entry = first.entry;
+      heap_.pop_back();
+      return entry;
+    }
+    first.is_weighed = true;
+    first.stay = stay_of(first.entry, worth_(first.entry.key), now_ns_, use_grain_);
+    std::ranges::push_heap(heap_, goes_later);
+  }
+  return std::nullopt;
 }
 
 }  // namespace pc

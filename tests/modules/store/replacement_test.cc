@@ -21,9 +21,9 @@ CacheEntry entry(std::uint8_t name, std::int64_t made, std::int64_t used) {
 }
 
 std::vector<int> order(std::vector<CacheEntry> files, WorthOf worth = {}) {
-  sort_for_eviction(&files, worth, kNow, kGrain);
+  EvictionOrder order(std::move(files), worth, kNow, kGrain);
   std::vector<int> names;
-  for (const CacheEntry& file : files) names.push_back(file.key[0]);
+  while (const auto file = order.next()) names.push_back(file->key[0]);
   return names;
 }
 
@@ -53,9 +53,27 @@ TEST_CASE("times in the future are now, and of equal files the key decides") {
 }
 
 TEST_CASE("a tenant without a grain has an order as well") {
-  std::vector<CacheEntry> files{entry(1, 0, 0), entry(2, 5, 5)};
-  sort_for_eviction(&files, {}, kNow, nanoseconds(0));
-  CHECK(files[0].key[0] == 2);
+  EvictionOrder order({entry(1, 0, 0), entry(2, 5, 5)}, {}, kNow, nanoseconds(0));
+  CHECK(order.next()->key[0] == 2);
+  CHECK(order.next()->key[0] == 1);
+  CHECK_FALSE(order.next());
+}
+
+TEST_CASE("only files are weighed that would go if they were worth 1") {
+  std::vector<int> weighed;
+  const auto worth = [&](const Digest& key) {
+    weighed.push_back(key[0]);
+    return key[0] == 1 ? 100.0 : 1.0;
+  };
+  EvictionOrder order(
+      {entry(1, 900, 900), entry(2, 500, 500), entry(3, 100, 100), entry(4, 50, 50)}, worth, kNow,
+      kGrain);
+  CHECK(order.next()->key[0] == 2);
+  CHECK(weighed == std::vector{1, 2});
+  CHECK(order.next()->key[0] == 3);
+  CHECK(order.next()->key[0] == 4);
+  CHECK(order.next()->key[0] == 1);
+  CHECK(weighed == std::vector{1, 2, 3, 4});
 }
 
 // a before b where worth_a / (grain + age_a) is less, without a division.
