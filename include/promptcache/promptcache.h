@@ -1083,7 +1083,7 @@ PC_API pc_status pc_store_export(const pc_store* store, const char* const* keys,
 PC_API pc_status pc_store_import(pc_store* store, const char* path, pc_store_progress progress,
                                  void* user, char** keys, pc_error* error);
 
-/* Removes the least recently used files until at most target_bytes are left;
+/* Removes the files worth least to keep until at most target_bytes are left;
  * files in use and pinned ones stay. target_bytes counts modules alone: packed weights go when they
  * were not used for 30 days. JSON: removed, left, in use, pinned, of both. */
 PC_API pc_status pc_store_gc(pc_store* store, uint64_t target_bytes, pc_store_progress progress,
