@@ -3,10 +3,10 @@
 //   eviction_bench [--files N] [--repeat 5]
 //
 // Without --files: 1,000, 10,000 and 100,000. Stores of links of 16 tokens of a tiny model, whose
-// inodes and pages are in memory, last used ten seconds apart. Each time a sixty-fourth of the files
-// goes, as where a store of many files makes room: by the stamps alone, as the folder orders files
-// that are all worth the same; by what they are worth, in a process that has read the head of no
-// file yet; and in one that did so before. Milliseconds of the processor, medians and ranges.
+// inodes and pages are in memory, last used ten seconds apart. Each time a sixty-fourth of the
+// files goes, as where a store of many files makes room: by the stamps alone, as the folder orders
+// files that are all worth the same; by what they are worth, in a process that has read the head of
+// no file yet; and in one that did so before. Milliseconds of the processor, medians and ranges.
 
 #include <algorithm>
 #include <chrono>
