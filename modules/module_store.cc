@@ -252,6 +252,15 @@ Lookup ModuleStore::find(const ModuleIdentity& identity) {
   return miss(std::move(module).error());
 }
 
+std::vector<std::string> ModuleStore::tier_remarks() const {
+  std::vector<std::string> remarks;
+  for (const TierReport& tier : tiers())
+    if (!tier.trouble.empty())
+      remarks.push_back("the store " + tier.dir +
+                        " behind this one is not used, or not for all: " + tier.trouble);
+  return remarks;
+}
+
 Result<ModuleHandle> ModuleStore::find_behind(const ModuleKey& key,
                                               const TierSearch::Accept& accept) {
   const auto make = [&](std::uint64_t n_bytes) { return draft(n_bytes); };

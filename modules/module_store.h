@@ -116,6 +116,8 @@ class ModuleStore {
   // A module of so many bytes was made in this time: how quick a tier has to be.
   void note_made(std::uint64_t n_bytes, std::chrono::nanoseconds time);
   std::vector<TierReport> tiers() const;
+  // A sentence for each tier that is not used now, or not for all that it lists.
+  std::vector<std::string> tier_remarks() const;
 
   // Writes a module and returns it mapped from its file; where another
   // process was first, its file. Makes room under the budget before.

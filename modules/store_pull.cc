@@ -68,7 +68,8 @@ Result<PullReport> pull_modules(ModuleStore& store, const std::string& from,
     return error(Code::kIo, "nothing can be put into the store " + store.options().dir + ": " +
                                 (store.why_not_writable().empty() ? "it is open read-only"
                                                                   : store.why_not_writable()));
-  Tier tier(from, kModuleTenant, trusted);
+  Tier tier(from, kModuleTenant, trusted,
+            trusted.empty() ? TierTrust::kOwnerOrSignature : TierTrust::kSignature);
   PC_TRY(const std::vector<Digest> there, tier.list());
   std::vector<ModuleKey> wanted(keys.begin(), keys.end());
   if (keys.empty())
@@ -82,6 +83,7 @@ Result<PullReport> pull_modules(ModuleStore& store, const std::string& from,
                               ? pull(store, tier, key, &report, &refused)
                               : Status(error(Code::kNotFound, "it is not in " + from));
     PC_CHECK_OK(refused);
+    if (!pulled.ok() && pulled.error().code == Code::kOutOfMemory) return pulled.error();
     if (!pulled.ok()) report.failed.emplace_back(key, pulled.error().message);
   }
   return report;
@@ -100,6 +102,17 @@ Result<std::uint64_t> write_manifest(const ModuleStore& store, const std::string
   if (const int failure = replace_file(path, manifest.text()))
     return error(Code::kIo, system_error("cannot write", path, failure).message);
   return std::uint64_t{manifest.entries().size()};
+}
+
+Result<std::vector<ModuleKey>> manifest_keys(const std::string& path,
+                                             const std::vector<PublicKey>& trusted) {
+  PC_TRY(const Manifest manifest, Manifest::read(path));
+  if (!trusted.empty() && !manifest.is_signed_by(trusted))
+    return error(Code::kMismatch,
+                 "the list " + path + " has no signature of a key that is trusted here");
+  std::vector<ModuleKey> keys;
+  for (const ManifestEntry& entry : manifest.entries()) keys.push_back({entry.key});
+  return keys;
 }
 
 }  // namespace pc

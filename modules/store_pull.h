@@ -24,9 +24,10 @@ struct PullReport {
 
 // Copies these modules from the store in `from` (all that it has, where `keys` is empty), each
 // verified whole and given its name at once, so that a pull which was ended goes on where it was.
-// `trusted`: see TierOptions. A module that cannot be had is reported, and the others are copied.
-// Errors: kIo, where the other store cannot be listed, or this one cannot take a file;
-// kCancelled, where `progress`, which is told of files, stops it.
+// `trusted`: whose signature its list must have; empty: whoever is its owner is believed, who is to
+// be this user or root. A module that cannot be had is reported, and the others are copied.
+// Errors: kIo, kNotFound, where the other store cannot be listed, kIo, kBudget, where this one cannot
+// take a file; kCancelled, where `progress`, which is told of files, stops it.
 Result<PullReport> pull_modules(ModuleStore& store, const std::string& from,
                                 const std::vector<PublicKey>& trusted,
                                 std::span<const ModuleKey> keys, Progress progress = {});
@@ -37,5 +38,10 @@ Result<PullReport> pull_modules(ModuleStore& store, const std::string& from,
 // Errors: Manifest::read's and sign()'s; kCorrupt, of a damaged module; kIo; kCancelled.
 Result<std::uint64_t> write_manifest(const ModuleStore& store, const std::string& private_key,
                                      const std::string& with, Progress progress = {});
+
+// The keys in the list that a store's owner wrote to this file, sorted. kMismatch where `trusted`
+// has keys and none of them signed it; Manifest::read's.
+Result<std::vector<ModuleKey>> manifest_keys(const std::string& path,
+                                             const std::vector<PublicKey>& trusted);
 
 }  // namespace pc

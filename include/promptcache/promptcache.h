@@ -112,6 +112,14 @@ typedef enum pc_cache_mode {
                              and the latest used as long as cache_bytes has room */
 } pc_cache_mode;
 
+/* Of what is found in a store of cache_from: */
+typedef enum pc_cache_copy {
+  PC_COPY_AUTO = 0,   /* copied into cache_dir if it must not be mapped where it lies (its file
+                         system may hang, others may write to it), or was read slowly */
+  PC_COPY_ALWAYS = 1, /* copied into cache_dir */
+  PC_COPY_NEVER = 2   /* copied into memory if it must not be mapped */
+} pc_cache_copy;
+
 typedef enum pc_kv_type {
   PC_KV_DEFAULT = 0,
   PC_KV_F32 = 1,
@@ -180,6 +188,16 @@ typedef struct pc_engine_options {
   pc_text_progress text_progress; /* may be NULL */
   void* text_progress_user;
   uint32_t given; /* bits of pc_engine_given: whose zero is meant; others: PC_UNSUPPORTED */
+  /* Folders of stores that are asked, in this order, for modules that cache_dir does not have, and
+     never written to. They may not be there, or not answer: then they are done without, and
+     remarks say so. */
+  const char* const* cache_from;
+  size_t n_cache_from;
+  /* Files of public keys (Ed25519, PEM), whose signatures in a store of cache_from (pc_store_sign)
+     stand for modules that other users may write. */
+  const char* const* cache_trust;
+  size_t n_cache_trust;
+  uint32_t cache_copy; /* pc_cache_copy */
 } pc_engine_options;
 
 PC_API void pc_engine_options_init(pc_engine_options* options);
@@ -235,6 +253,9 @@ typedef struct pc_cache_counts {
   uint64_t evicted_bytes;
   uint64_t set_aside_files; /* damaged ones that it moved out of the way */
   uint64_t lost_mappings;   /* of this process: files that were cut short under it */
+  uint64_t found_behind;    /* of those found: in stores of cache_from */
+  uint64_t found_behind_bytes;
+  uint64_t failed_behind; /* listed there, and not to be had */
 } pc_cache_counts;
 
 PC_API pc_status pc_engine_get_cache_counts(const pc_engine* engine, pc_cache_counts* counts,
@@ -1082,6 +1103,25 @@ PC_API pc_status pc_store_export(const pc_store* store, const char* const* keys,
  * pc_free; may be NULL. */
 PC_API pc_status pc_store_import(pc_store* store, const char* path, pc_store_progress progress,
                                  void* user, char** keys, pc_error* error);
+
+/* Puts modules of another store, the folder `from`, into this one: keys, n_keys of 64 digits, or
+ * all (NULL). What is there is passed over, each comes whole, so a pull that was ended goes on.
+ * trust: files of public keys, whose signature is then asked for, whoever owns the folder. JSON:
+ * copied, copied_bytes, there, and of those that could not be had ("failed") key and why. */
+PC_API pc_status pc_store_pull(pc_store* store, const char* from, const char* const* trust,
+                               size_t n_trust, const char* const* keys, size_t n_keys,
+                               pc_store_progress progress, void* user, char** json,
+                               pc_error* error);
+/* Writes the list of the store's modules, of which every byte is verified: "v3/manifest" in its
+ * folder. private_key: the file of a key (Ed25519, PEM) that signs it; NULL: nobody does. with: a
+ * list whose files are listed as well, or NULL. listed: how many; may be NULL. */
+PC_API pc_status pc_store_sign(pc_store* store, const char* private_key, const char* with,
+                               pc_store_progress progress, void* user, uint64_t* listed,
+                               pc_error* error);
+/* The keys in a list, the file `path`, of which one of trust signed it (PC_MISMATCH: none did);
+ * n_trust 0: whoever wrote it is believed. keys: lines of 64 digits, freed with pc_free. */
+PC_API pc_status pc_manifest_keys(const char* path, const char* const* trust, size_t n_trust,
+                                  char** keys, pc_error* error);
 
 /* Removes the files worth least to keep until at most target_bytes are left;
  * files in use and pinned ones stay. target_bytes counts modules alone: packed weights go when they

@@ -23,6 +23,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -116,6 +117,22 @@ struct Initialised : Options {
   Initialised() { init(this); }
 };
 
+// As C takes them. Borrows the strings.
+class Names {
+ public:
+  Names() = default;
+  explicit Names(const std::vector<std::string>& names) {
+    auto pointers = std::make_shared<std::vector<const char*>>();
+    for (const std::string& name : names) pointers->push_back(name.c_str());
+    pointers_ = std::move(pointers);
+  }
+  const char* const* data() const { return pointers_ ? pointers_->data() : nullptr; }
+  std::size_t size() const { return pointers_ ? pointers_->size() : 0; }
+
+ private:
+  std::shared_ptr<const std::vector<const char*>> pointers_;  // a copy's are these, too
+};
+
 inline const char* or_null(const std::string& s) {
   return s.empty() ? nullptr : s.c_str();
 }
@@ -137,7 +154,21 @@ inline void guard_files() {
 
 // The strings they point to must live until the engine or the session is open; `progress`
 // of an engine's must not throw.
-using EngineOptions = detail::Initialised<pc_engine_options, pc_engine_options_init>;
+struct EngineOptions : detail::Initialised<pc_engine_options, pc_engine_options_init> {
+  EngineOptions& set_cache_from(const std::vector<std::string>& dirs) {
+    from_ = detail::Names(dirs);
+    cache_from = from_.data(), n_cache_from = from_.size();
+    return *this;
+  }
+  EngineOptions& set_cache_trust(const std::vector<std::string>& key_files) {
+    trust_ = detail::Names(key_files);
+    cache_trust = trust_.data(), n_cache_trust = trust_.size();
+    return *this;
+  }
+
+ private:
+  detail::Names from_, trust_;
+};
 struct SessionOptions : detail::Initialised<pc_session_options, pc_session_options_init> {
   // What is set so is meant, 0 too.
   SessionOptions& set_max_tokens(std::uint32_t n) noexcept {
@@ -698,6 +729,12 @@ inline std::vector<BatchToken> batch_step(const std::vector<Session*>& sessions)
   return steps;
 }
 
+// The keys in a list that pc_store_sign wrote, a line each.
+inline std::string manifest_keys(const std::string& path, const std::vector<std::string>& trust) {
+  const detail::Names trusted(trust);
+  return detail::text<pc_manifest_keys>(path.c_str(), trusted.data(), trusted.size());
+}
+
 // The directory of module files, without a model; reports are JSON. An empty
 // dir is the default one.
 class Store : public detail::Owner<pc_store, pc_store_close> {
@@ -725,6 +762,23 @@ class Store : public detail::Owner<pc_store, pc_store_close> {
   std::string import_modules(const std::string& path, pc_store_progress progress = nullptr,
                              void* user = nullptr) {
     return detail::text<pc_store_import>(get(), path.c_str(), progress, user);
+  }
+  // From the store in a folder, and the list of this one's files; as pc_store_pull, pc_store_sign.
+  // keys: none: all.
+  std::string pull(const std::string& from, const std::vector<std::string>& trust,
+                   const std::optional<std::vector<std::string>>& keys,
+                   pc_store_progress progress = nullptr, void* user = nullptr) {
+    const char* const none = nullptr;
+    const std::vector<std::string> no_keys;
+    const detail::Names trusted(trust), wanted(keys ? *keys : no_keys);
+    const char* const* const names = wanted.size() > 0 ? wanted.data() : keys ? &none : nullptr;
+    return detail::text<pc_store_pull>(get(), from.c_str(), trusted.data(), trusted.size(), names,
+                                       wanted.size(), progress, user);
+  }
+  std::uint64_t sign(const std::string& private_key, const std::string& with = {},
+                     pc_store_progress progress = nullptr, void* user = nullptr) {
+    return detail::make<std::uint64_t, pc_store_sign>(get(), detail::or_null(private_key),
+                                                      detail::or_null(with), progress, user);
   }
   std::string verify_all(pc_store_progress progress = nullptr, void* user = nullptr) const {
     return detail::text<pc_store_verify_all>(get(), progress, user);

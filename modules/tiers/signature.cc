@@ -1,5 +1,6 @@
 #include "modules/tiers/signature.h"
 
+#include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/pem.h>
 
@@ -27,11 +28,23 @@ int no_passphrase(char*, int, int, void*) {
   return -1;
 }
 
+// Was it memory that OpenSSL lacked? It says so of its last calls or, without memory for that,
+// nothing.
+bool ran_out_of_memory() {
+  const unsigned long first = ERR_peek_error();
+  for (unsigned long e = first; e != 0; e = ERR_get_error())
+    if (ERR_GET_REASON(e) == ERR_R_MALLOC_FAILURE) return true;
+  return first == 0;
+}
+
 Result<Key> read_key(const std::string& path, const char* what,
                      EVP_PKEY* (*read)(FILE*, EVP_PKEY**, pem_password_cb*, void*)) {
   const std::unique_ptr<FILE, Free<std::fclose>> file(std::fopen(path.c_str(), "re"));
+  if (!file && errno == ENOMEM) return error(Code::kOutOfMemory, "not enough memory");
   if (!file) return system_error("cannot open the key", path, errno);
+  ERR_clear_error();
   Key key(read(file.get(), nullptr, &no_passphrase, nullptr));
+  if (!key && ran_out_of_memory()) return error(Code::kOutOfMemory, "not enough memory");
   if (key && EVP_PKEY_id(key.get()) == EVP_PKEY_ED25519) return key;
   return error(Code::kInvalidArgument,
                path + " holds no " + what + " key of Ed25519 in PEM, without a passphrase");

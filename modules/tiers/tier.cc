@@ -22,16 +22,18 @@ constexpr std::uint64_t kMeasuredBytes = 1 << 20;
 }  // namespace
 
 struct Tier::State {
-  State(std::string d, const CacheTenant& t, std::vector<PublicKey> keys)
-      : dir(std::move(d)), tenant(t), trusted(std::move(keys)) {}
+  State(std::string d, const CacheTenant& t, std::vector<PublicKey> keys, TierTrust w)
+      : dir(std::move(d)), tenant(t), trusted(std::move(keys)), trust(w) {}
   const std::string dir;
   const CacheTenant tenant;
   const std::vector<PublicKey> trusted;
+  const TierTrust trust;
 
   mutable Mutex mutex;
   std::shared_ptr<const TierListing> listing PC_GUARDED_BY(mutex) =
       std::make_shared<const TierListing>();
-  std::string trouble PC_GUARDED_BY(mutex) = "its files were not listed yet";
+  Status listed PC_GUARDED_BY(mutex) = error(Code::kOutOfMemory,
+                                             "there was no memory to list its files");
   Clock::time_point next_list PC_GUARDED_BY(mutex) = Clock::now();
   DigestSet damaged PC_GUARDED_BY(mutex);
   double bytes_per_second PC_GUARDED_BY(mutex) = 0;
@@ -39,12 +41,12 @@ struct Tier::State {
   std::uint64_t n_failed PC_GUARDED_BY(mutex) = 0;
 
   void list(Courier::Pulse* pulse) {
-    auto read = TierListing::read(dir, tenant, trusted, [&] { pulse->beat(); });
+    auto read = TierListing::read(dir, tenant, trusted, trust, [&] { pulse->beat(); });
     auto shared = std::make_shared<TierListing>();
     if (read.ok()) *shared = std::move(*read);
     const MutexLock lock(mutex);
     next_list = Clock::now() + (read.ok() ? kListAge : kRest);
-    trouble = read.ok() ? "" : read.error().message;
+    listed = read.ok() ? ok() : Status(read.error());
     listing = std::move(shared);
   }
   std::shared_ptr<const TierListing> latest() const {
@@ -53,8 +55,9 @@ struct Tier::State {
   }
 };
 
-Tier::Tier(std::string dir, const CacheTenant& tenant, std::vector<PublicKey> trusted)
-    : state_(std::make_shared<State>(std::move(dir), tenant, std::move(trusted))) {
+Tier::Tier(std::string dir, const CacheTenant& tenant, std::vector<PublicKey> trusted,
+           TierTrust trust)
+    : state_(std::make_shared<State>(std::move(dir), tenant, std::move(trusted), trust)) {
   refresh(true);
 }
 Tier::~Tier() = default;
@@ -89,7 +92,7 @@ bool Tier::lists(const Digest& key) {
 Result<std::vector<Digest>> Tier::list() {
   if (!refresh(true)) return away();
   const MutexLock lock(state_->mutex);
-  if (!state_->trouble.empty()) return error(Code::kIo, state_->trouble);
+  if (!state_->listed.ok()) return state_->listed.error();
   std::vector<Digest> keys(state_->listing->keys.begin(), state_->listing->keys.end());
   std::ranges::sort(keys);
   return keys;
@@ -161,7 +164,8 @@ TierReport Tier::report() const {
   const MutexLock lock(state_->mutex);
   TierReport report;
   report.dir = state_->dir;
-  report.trouble = is_away ? "it does not answer" : state_->trouble;
+  if (!state_->listed.ok()) report.trouble = state_->listed.error().message;
+  if (is_away) report.trouble = "it does not answer";
   if (report.trouble.empty() && !state_->damaged.empty())
     report.trouble = std::to_string(state_->damaged.size()) + " of its files are damaged";
   report.is_signed = !state_->listing->is_ours && !state_->listing->keys.empty();

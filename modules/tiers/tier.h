@@ -44,7 +44,8 @@ class Tier {
  public:
   // Waits for the first list, but not for a file system that hangs. `trusted`: whose signatures
   // stand for files that others may change.
-  Tier(std::string dir, const CacheTenant& tenant, std::vector<PublicKey> trusted);
+  Tier(std::string dir, const CacheTenant& tenant, std::vector<PublicKey> trusted,
+       TierTrust trust = TierTrust::kOwnerOrSignature);
   Tier(const Tier&) = delete;
   ~Tier();
 
@@ -52,7 +53,7 @@ class Tier {
 
   // Is this file in the list? Never waits.
   bool lists(const Digest& key);
-  // The whole list, read now. kIo: why there is none.
+  // The whole list, read now. kIo, kNotFound, kOutOfMemory: why there is none.
   Result<std::vector<Digest>> list();
 
   // kNotFound; kIo, also where the tier does not answer, and for what is not to be trusted.

@@ -47,11 +47,13 @@ bool may_hang(int fd) {
 }
 
 Result<TierListing> TierListing::read(const std::string& dir, const CacheTenant& tenant,
-                                      std::span<const PublicKey> trusted,
+                                      std::span<const PublicKey> trusted, TierTrust wanted,
                                       FunctionRef<void()> beat) {
   TierListing listing;
   Status trust = ok();
   PC_TRY(const UniqueFd files, open_files(dir, tenant.files, &trust));
+  if (trust.ok() && wanted == TierTrust::kSignature)
+    trust = error(Code::kIo, dir + " is believed by its signature alone");
   listing.is_ours = trust.ok();
   if (!trust.ok()) {
     PC_TRY(listing.manifest,
@@ -77,9 +79,11 @@ Result<std::shared_ptr<const TierFile>> TierListing::open(const std::string& dir
   PC_TRY(out->file, open_regular(files.get(), name, out->path));
   if (trust.ok()) trust = check_trust(out->file.st, out->path);
   out->may_hang = may_hang(out->file.fd.get());
-  if (trust.ok()) return std::shared_ptr<const TierFile>(std::move(out));
+  if (is_ours && trust.ok()) return std::shared_ptr<const TierFile>(std::move(out));
   const ManifestEntry* const entry = manifest.find(key);
-  if (!entry) return trust.error();
+  if (!entry)
+    return error(Code::kIo, (trust.ok() ? out->path : trust.error().message) +
+                                ", and no list that is trusted has it");
   if (entry->n_bytes != out->n_bytes())
     return error(Code::kCorrupt, out->path + " has not the size that its manifest says");
   out->sha256 = entry->sha256;

@@ -32,16 +32,23 @@ struct TierFile {
   std::uint64_t n_bytes() const { return static_cast<std::uint64_t>(file.st.st_size); }
 };
 
+// What makes files be believed.
+enum class TierTrust {
+  kOwnerOrSignature,  // they are this user's or root's alone, or a trusted key has signed the list
+  kSignature,         // a trusted key has signed the list, whoever owns them
+};
+
 struct TierListing {
   DigestSet keys;
-  // The folder is this user's or root's alone. Else `manifest` has a signature of a trusted key,
-  // and keys are those that it has, too.
+  // The owner is enough, and is this user or root. Else `manifest` has a signature of a trusted
+  // key, and keys are those that it has, too.
   bool is_ours = false;
   Manifest manifest;
 
   // Calls `beat` for each name. Errors: kNotFound, kIo; kIo, too, for what is not to be trusted.
   static Result<TierListing> read(const std::string& dir, const CacheTenant& tenant,
-                                  std::span<const PublicKey> trusted, FunctionRef<void()> beat);
+                                  std::span<const PublicKey> trusted, TierTrust wanted,
+                                  FunctionRef<void()> beat);
 
   // kNotFound, kIo; kIo for what is not to be trusted; kCorrupt: not of the size that was signed.
   Result<std::shared_ptr<const TierFile>> open(const std::string& dir, const CacheTenant& tenant,

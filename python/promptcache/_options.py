@@ -26,6 +26,7 @@ _GIVEN = {
 
 
 _PATHS = {"model_path", "cache_dir", "chat_template", "backend"}
+_PATH_LISTS = {"cache_from", "cache_trust"}  # each with its number in n_<name>
 
 
 @functools.lru_cache(maxsize=None)
@@ -48,6 +49,9 @@ class Options:
                 continue
             if name not in fields:
                 raise TypeError(f"{name!r} is not an option; there are {', '.join(sorted(fields))}")
+            if name in _PATH_LISTS:
+                self._set_paths(name, value)
+                continue
             setattr(self.struct, name, self._as_c(name, fields[name].type, value))
             bit = _GIVEN.get(kind, {}).get(name)
             if bit:
@@ -61,6 +65,13 @@ class Options:
         """[n] pointers to NUL-terminated texts, and n."""
         texts = [self.keep(ffi.new("char[]", c_text(text))) for text in values]
         return self.keep(ffi.new("const char *[]", texts)), len(texts)
+
+    def _set_paths(self, name: str, value: Any) -> None:
+        if isinstance(value, (str, bytes, os.PathLike)):
+            value = [value]
+        paths = [self.keep(ffi.new("char[]", path_bytes(path))) for path in value]
+        setattr(self.struct, name, self.keep(ffi.new("const char *[]", paths)))
+        setattr(self.struct, f"n_{name}", len(paths))
 
     def _as_c(self, name: str, kind: Any, value: Any) -> Any:
         if name in _PATHS or isinstance(value, os.PathLike):

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["Engine", "EngineFacts", "build", "inspect", "verify"]
 
 _CACHE_MODES = {"read-write": 0, "read-only": 1, "off": 2}
+_COPY_MODES = {"auto": 0, "always": 1, "never": 2}
 _KV_TYPES = {"f32": 1, "bf16": 2, "q8": 3, "q4": 4}
 _PRECISIONS = {"default": 0, "fast": 0, "exact": 1, "deterministic": 2}
 _POOLINGS = {"model": 0, "last": 1, "mean": 2}
@@ -65,6 +66,7 @@ class EngineFacts:
 def _engine_options(model: Optional[StrPath], options: Dict[str, Any]) -> Options:
     known = dict(options)
     known["cache_mode"] = given_number("cache", known.pop("cache", None), _CACHE_MODES)
+    known["cache_copy"] = given_number("cache_copy", known.get("cache_copy"), _COPY_MODES)
     known["kv_type"] = given_number("kv_type", known.get("kv_type"), _KV_TYPES)
     known["precision"] = given_number("precision", known.get("precision"), _PRECISIONS)
     known["n_threads"] = known.pop("threads", None)
@@ -79,6 +81,9 @@ class Engine(Handle):
     cache_dir: where modules are kept; by default $XDG_CACHE_HOME/promptcache, else
         ~/.cache/promptcache.
     cache: "read-write", "read-only", or "off" (modules live in memory only).
+    cache_from: stores that are asked for what cache_dir does not have, and never written to (docs/SCALE.md).
+    cache_copy: of what is found there: "auto" (copied if it must be, or was slow), "always", "never".
+    cache_trust: files of public keys whose signature stands for files there that others may write.
     kv_type: of stored states: "bf16" (the default), "f32", "q8", "q4".
     threads: by default as many as this process may use.
     precision: "fast" (the default), "exact", "deterministic" (docs/RELIABILITY.md).
@@ -100,6 +105,9 @@ class Engine(Handle):
         cache_dir: Optional[StrPath] = None,
         cache: Optional[str] = None,
         cache_bytes: Optional[int] = None,
+        cache_from: Union[StrPath, Sequence[StrPath]] = (),
+        cache_copy: Optional[str] = None,
+        cache_trust: Union[StrPath, Sequence[StrPath]] = (),
         kv_type: Optional[str] = None,
         threads: Optional[int] = None,
         context_tokens: Optional[int] = None,
@@ -115,6 +123,9 @@ class Engine(Handle):
                 cache_dir=cache_dir,
                 cache=cache,
                 cache_bytes=cache_bytes,
+                cache_from=cache_from,
+                cache_copy=cache_copy,
+                cache_trust=cache_trust,
                 kv_type=kv_type,
                 threads=threads,
                 context_tokens=context_tokens,

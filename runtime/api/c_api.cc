@@ -39,6 +39,7 @@ static_assert(PC_OPEN_CHECK_PACKED == static_cast<int>(pc::OpenStep::kCheckPacke
 static_assert(PC_CACHE_OFF == static_cast<int>(pc::CacheMode::kOff));
 static_assert(PC_PRECISION_EXACT == static_cast<int>(pc::Precision::kExact));
 static_assert(PC_PRECISION_DETERMINISTIC == static_cast<int>(pc::Precision::kDeterministic));
+static_assert(PC_COPY_NEVER == static_cast<int>(pc::TierCopy::kNever));
 static_assert(PC_KV_F32 == static_cast<int>(pc::KvType::kF32));
 static_assert(PC_KV_BF16 == static_cast<int>(pc::KvType::kBf16));
 static_assert(PC_KV_Q8 == static_cast<int>(pc::KvType::kQ8));
@@ -73,6 +74,10 @@ Result<pc::EngineOptions> engine_options(const pc_engine_options* options) {
   if (o.kv_type != PC_KV_DEFAULT) engine.kv_type = static_cast<pc::KvType>(o.kv_type);
   if (o.cache_bytes) engine.cache_bytes = o.cache_bytes;
   engine.name_space = string_or_empty(o.cache_namespace);
+  PC_CHECK_OK(read_strings(o.cache_from, o.n_cache_from, "cache_from", &engine.cache_from));
+  PC_CHECK_OK(read_strings(o.cache_trust, o.n_cache_trust, "cache_trust", &engine.cache_trust));
+  if (o.cache_copy > PC_COPY_NEVER) return pc::error(Code::kInvalidArgument, "unknown cache_copy");
+  engine.cache_copy = static_cast<pc::TierCopy>(o.cache_copy);
   engine.chat_template = string_or_empty(o.chat_template);
   constexpr std::int64_t kLastTime = 253'402'300'799;  // of the year 9999
   if (o.chat_time < 0 || o.chat_time > kLastTime)
@@ -217,6 +222,11 @@ pc_status pc_engine_get_cache_counts(const pc_engine* engine, pc_cache_counts* c
     all.evicted_bytes = files.evicted_bytes;
     all.set_aside_files = files.set_aside_files;
     all.lost_mappings = pc::n_lost_mappings();
+    for (const pc::TierReport& tier : store ? store->tiers() : std::vector<pc::TierReport>()) {
+      all.found_behind += tier.n_found;
+      all.found_behind_bytes += tier.found_bytes;
+      all.failed_behind += tier.n_failed;
+    }
     write_stats(all, counts);
     return pc::ok();
   });

@@ -27,7 +27,8 @@ constexpr auto engine_ends() {
                     PC_END(context_tokens), PC_END(progress),      PC_END(progress_user),
                     PC_END(chat_time),      PC_END(precision),     PC_END(require_backend),
                     PC_END(require_store),  PC_END(text_progress), PC_END(text_progress_user),
-                    PC_END(given)};
+                    PC_END(given),          PC_END(cache_from),    PC_END(n_cache_from),
+                    PC_END(cache_trust),    PC_END(n_cache_trust), PC_END(cache_copy)};
 }
 
 constexpr auto session_ends() {

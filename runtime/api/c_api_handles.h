@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "modules/module_store.h"
 #include "promptcache/promptcache.h"
 #include "runtime/constrain/grammar/constraint.h"
 #include "runtime/engine/engine.h"
@@ -23,7 +24,23 @@ struct pc_schema {
 struct pc_prompt {
   std::shared_ptr<const pc::LoadedPrompt> prompt;
 };
+struct pc_store {
+  std::unique_ptr<pc::ModuleStore> store;
+};
 struct pc_constraint {
   std::shared_ptr<const pc::Engine> engine;  // whose tokens it is compiled for
   pc::constrain::Constraint begin;
 };
+
+namespace pc::capi {
+
+// What a caller wants to be told of a store's files, while it borrows both.
+struct StoreProgress {
+  pc_store_progress progress;
+  void* user;
+  bool operator()(std::uint64_t done, std::uint64_t total) const {
+    return !progress || progress(user, done, total) == 0;
+  }
+};
+
+}  // namespace pc::capi

@@ -159,6 +159,8 @@ pc_status pc_prompt_remarks(const pc_prompt* prompt, char** text, pc_error* erro
     PC_REQUIRE(text);
     std::string lines;
     for (const std::string& remark : prompt->prompt->plan.remarks) lines += remark + "\n";
+    if (const pc::ModuleStore* store = prompt->prompt->schema->engine().store())
+      for (const std::string& remark : store->tier_remarks()) lines += remark + "\n";
     return give(lines, text);
   });
 }

@@ -7,15 +7,12 @@
 
 #include "modules/module_store.h"
 #include "modules/module_transfer.h"
+#include "runtime/api/c_api_handles.h"
 #include "runtime/api/c_api_support.h"
 #include "runtime/engine/engine.h"  // default_cache_dir
 #include "runtime/packed/packed_folder.h"
 #include "runtime/reports/store_report.h"
 #include "runtime/schema/chat_stand_ins.h"
-
-struct pc_store {
-  std::unique_ptr<pc::ModuleStore> store;
-};
 
 namespace {
 
@@ -56,15 +53,6 @@ Result<pc::ModuleKey> module_of(const pc::ModuleStore& store, const char* key) {
   return pc::error(Code::kInvalidArgument,
                    pc::to_hex(found.packed.front()) + " is no module but packed weights");
 }
-
-// What the caller wants to be told, while it borrows both.
-struct Told {
-  pc_store_progress progress;
-  void* user;
-  bool operator()(std::uint64_t done, std::uint64_t total) const {
-    return !progress || progress(user, done, total) == 0;
-  }
-};
 
 // key: NULL for all.
 Status verify(const pc::ModuleStore& store, const char* key, pc::Progress progress, char** json) {
@@ -172,7 +160,7 @@ pc_status pc_store_verify_all(const pc_store* store, pc_store_progress progress,
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(json);
-    const Told tell{progress, user};
+    const StoreProgress tell{progress, user};
     return verify(*store->store, nullptr, tell, json);
   });
 }
@@ -190,7 +178,7 @@ pc_status pc_store_remove_all(pc_store* store, pc_store_progress progress, void*
                               std::uint64_t* removed, pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
-    const Told tell{progress, user};
+    const StoreProgress tell{progress, user};
     return remove(*store->store, nullptr, tell, removed);
   });
 }
@@ -229,7 +217,7 @@ pc_status pc_store_export(const pc_store* store, const char* const* keys, std::s
       PC_TRY(const std::vector<pc::CacheEntry> all, store->store->list());
       for (const pc::CacheEntry& entry : all) modules.push_back({entry.key});
     }
-    const Told tell{progress, user};
+    const StoreProgress tell{progress, user};
     return pc::export_modules(*store->store, modules, path, tell);
   });
 }
@@ -239,7 +227,7 @@ pc_status pc_store_import(pc_store* store, const char* path, pc_store_progress p
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(path);
-    const Told tell{progress, user};
+    const StoreProgress tell{progress, user};
     PC_TRY(const std::vector<pc::ModuleKey> imported,
            pc::import_modules(*store->store, path, tell));
     std::string lines;
@@ -253,7 +241,7 @@ pc_status pc_store_gc(pc_store* store, std::uint64_t target_bytes, pc_store_prog
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
     PC_REQUIRE(json);
-    const Told tell{progress, user};
+    const StoreProgress tell{progress, user};
     PC_TRY(const pc::EvictionReport report, store->store->gc(target_bytes, tell));
     PC_TRY(const pc::CacheFolder packed, packed_of(*store->store));
     return give(pc::describe_gc(report, pc::collect_packed(packed)), json);

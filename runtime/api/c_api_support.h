@@ -98,6 +98,20 @@ inline std::string string_or_empty(const char* text) {
   return text ? text : "";
 }
 
+// n paths, none of them NULL or empty. `field` is for the message.
+inline Status read_strings(const char* const* texts, std::size_t n, const char* field,
+                           std::vector<std::string>* out) {
+  if (n > 0 && !texts)
+    return error(Code::kInvalidArgument,
+                 std::string(field) + " is NULL, and says that it has some");
+  for (std::size_t i = 0; i < n; ++i) {
+    if (!texts[i] || !*texts[i])
+      return error(Code::kInvalidArgument, std::string(field) + " has a name that is empty");
+    out->emplace_back(texts[i]);
+  }
+  return ok();
+}
+
 inline std::string_view view_of(const char* text, std::size_t bytes) {
   return {text, bytes == PC_NUL_TERMINATED ? std::strlen(text) : bytes};
 }

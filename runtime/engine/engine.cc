@@ -318,7 +318,8 @@ bool Engine::chat_writes_bos() const {
 
 Status Engine::open_backend(const EngineOptions& options) {
   pc_pack_options pack{};
-  if (store_) {
+  const bool packs = store_ && store_->has_dir();
+  if (packs) {
     pack.cache_dir = store_->options().dir.c_str();
     pack.writable = store_->writable();
     std::ranges::copy(model_->weights_digest, pack.weights);
@@ -328,7 +329,7 @@ Status Engine::open_backend(const EngineOptions& options) {
   const auto open = [&](const std::string& name) -> Result<BackendModel> {
     PC_TRY(const pc_backend_v1* table, find_backend(name));
     return BackendModel::open(table, model_->desc, options.kv_type, options.precision,
-                              options.n_threads, store_ ? &pack : nullptr);
+                              options.n_threads, packs ? &pack : nullptr);
   };
   auto backend = open(options.backend);
   const bool plug_in = !options.backend.empty() && options.backend != kCpu;
@@ -349,10 +350,27 @@ Status Engine::open_backend(const EngineOptions& options) {
   return ok();
 }
 
+static Result<TierOptions> tier_options(const EngineOptions& options) {
+  TierOptions tiers{.dirs = options.cache_from, .copy = options.cache_copy};
+  for (const std::string& path : options.cache_trust) {
+    PC_TRY(PublicKey key, PublicKey::read(path));
+    tiers.trusted.push_back(key);
+  }
+  tiers.remark = [](const std::string& sentence) { log(LogLevel::kWarning, sentence); };
+  return tiers;
+}
+
 Status Engine::open_store(const EngineOptions& options) {
-  if (options.cache_mode == CacheMode::kOff) return ok();
+  if (options.cache_mode == CacheMode::kOff) {
+    if (options.cache_from.empty()) return ok();
+    return error(Code::kInvalidArgument,
+                 "stores behind the store (cache_from) need a store: let the cache mode be "
+                 "read-only at least");
+  }
+  PC_TRY(TierOptions tiers, tier_options(options));
   const auto open = [&]() -> Result<std::unique_ptr<ModuleStore>> {
     StoreOptions store;
+    store.tiers = tiers;
     store.dir = options.cache_dir;
     if (store.dir.empty()) {
       PC_TRY(store.dir, default_cache_dir());
@@ -369,6 +387,10 @@ Status Engine::open_store(const EngineOptions& options) {
     return ok();
   }
   store_ = std::move(opened).value();
+  for (const std::string& trouble : store_->tier_remarks()) {
+    if (options.require_store) return error(Code::kIo, trouble);
+    add_remark(trouble);
+  }
   const std::string& why = store_->why_not_writable();
   if (why.empty()) return ok();
   if (options.require_store) return error(Code::kIo, why);

@@ -57,6 +57,9 @@ struct EngineOptions {
   std::string cache_dir;  // "" = default_cache_dir()
   CacheMode cache_mode = CacheMode::kReadWrite;
   std::uint64_t cache_bytes = 8ull << 30;
+  std::vector<std::string> cache_from;   // stores behind the store (TierOptions)
+  std::vector<std::string> cache_trust;  // files of public keys
+  TierCopy cache_copy = TierCopy::kAuto;
   std::string name_space;
   KvType kv_type = KvType::kBf16;
   Precision precision = Precision::kFast;

@@ -120,6 +120,19 @@ std::string describe_build() {
   return text;
 }
 
+// Stores behind the store.
+static void write_tiers(const ModuleStore& store, JsonWriter& json) {
+  json.key("from").begin_array();
+  for (const TierReport& tier : store.tiers()) {
+    json.begin_object().key("dir").value(tier.dir).key("trouble").value(tier.trouble);
+    json.key("signed").value(tier.is_signed).key("files").value(tier.n_files);
+    json.key("found").value(tier.n_found).key("found_bytes").value(tier.found_bytes);
+    json.key("failed").value(tier.n_failed);
+    json.key("bytes_per_second").value(tier.bytes_per_second).end_object();
+  }
+  json.end_array();
+}
+
 std::string describe_engine(const Engine& engine) {
   const Model& model = engine.model();
   const pc_model_desc& desc = model.desc;
@@ -175,6 +188,7 @@ std::string describe_engine(const Engine& engine) {
         .key("budget_bytes")
         .value(store->options().budget_bytes);
     json.key("writable").value(store->writable());
+    write_tiers(*store, json);
   }
   json.end_object();
   json.key("remark").value(engine.remark()).end_object();

@@ -154,6 +154,18 @@ Result<std::string> verify_store(const ModuleStore& store, const CacheFolder& pa
   return text;
 }
 
+std::string describe_pull(const PullReport& report) {
+  std::string text;
+  JsonWriter json(&text);
+  json.begin_object().key("copied").value(report.n_copied);
+  json.key("copied_bytes").value(report.copied_bytes).key("there").value(report.n_there);
+  json.key("failed").begin_array();
+  for (const auto& [key, why] : report.failed)
+    json.begin_object().key("key").value(key.hex()).key("why").value(why).end_object();
+  json.end_array().end_object();
+  return text;
+}
+
 std::string describe_gc(const EvictionReport& modules, const EvictionReport& packed) {
   std::string text;
   JsonWriter json(&text);

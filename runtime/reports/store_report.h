@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "modules/module_store.h"
 #include "modules/store/cache_folder.h"
+#include "modules/store_pull.h"
 
 namespace pc {
 
@@ -27,6 +28,7 @@ struct StoreKeys {
 Result<std::string> verify_store(const ModuleStore& store, const CacheFolder& packed,
                                  const StoreKeys& keys, Progress progress = {});
 
+std::string describe_pull(const PullReport& report);
 std::string describe_gc(const EvictionReport& modules, const EvictionReport& packed);
 
 }  // namespace pc

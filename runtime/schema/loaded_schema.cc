@@ -377,6 +377,9 @@ Result<AcquiredModule> LoadedSchema::find_or_encode(const SchemaModule& wanted, 
   const Stopwatch watch;
   PC_TRY(const EncodedModule encoded, encoder.encode(wanted.job, identity, cancel));
   engine_->counts().add_encoded(why);
+  if (ModuleStore* store = engine_->store())
+    store->note_made(encoded.module->bytes().size(),
+                     std::chrono::microseconds(watch.microseconds()));
   if (logs(LogLevel::kInfo))
     log(LogLevel::kInfo, "encoded " + job_title(wanted.job) + " of schema \"" + layout_.schema +
                              "\": " + std::to_string(encoder.tokens_computed() - before) +

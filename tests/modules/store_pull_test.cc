@@ -60,12 +60,30 @@ TEST_CASE("a pull of some takes these, and says of each that it cannot have why"
 TEST_CASE("a pull from nowhere, or into a store that takes nothing, is an error that says so") {
   const TempFolder from, to;
   put(*open_store(from.path()), identity());
-  expect_error(pull_modules(*open_store(to.path()), to.path() + "/none", {}, {}), Code::kIo, 0, 0,
-               "/none");
+  expect_error(pull_modules(*open_store(to.path()), to.path() + "/none", {}, {}), Code::kNotFound,
+               0, 0, "/none");
   const auto reads = must(ModuleStore::open({.dir = to.path(), .read_only = true}));
   expect_error(pull_modules(*reads, from.path(), {}, {}), Code::kIo, 0, 0, "read-only");
   const auto small = open_store(to.path(), 64);
   expect_error(pull_modules(*small, from.path(), {}, {}), Code::kBudget, 0, 0, "64");
+}
+
+TEST_CASE("where keys are named, a pull takes what they signed alone, whoever owns it") {
+  const SigningKeys keys;
+  const TempFolder from, to;
+  const auto source = open_store(from.path()), store = open_store(to.path());
+  const ModuleKey key = put(*source, identity());
+  const std::vector ann{must(PublicKey::read(keys.path("ann.pub")))};
+  const std::vector bob{must(PublicKey::read(keys.path("bob.pub")))};
+  expect_error(pull_modules(*store, from.path(), ann, {}), Code::kIo, 0, 0, "manifest");
+  must(write_manifest(*source, keys.path("ann.key"), ""));
+  put(*source, identity(1));  // later
+  expect_error(pull_modules(*store, from.path(), bob, {}), Code::kIo, 0, 0, "no signature");
+  CHECK(must(pull_modules(*store, from.path(), ann, {})).n_copied == 1);
+  CHECK(must(store->list()).front().key == key.digest);
+  const PullReport other =
+      must(pull_modules(*store, from.path(), ann, std::array{key_of(identity(1))}));
+  CHECK(other.failed.size() == 1);
 }
 
 TEST_CASE("a manifest lists and signs every file, and those of another list") {

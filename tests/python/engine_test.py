@@ -145,3 +145,20 @@ def test_paths_may_be_path_objects(tmp_path, root):
         assert engine.facts.vocab_size
     assert promptcache.inspect(root / "models/city-guide")["refused"] is None
     assert promptcache.build()["version"] == promptcache.__version__
+
+
+def test_what_another_store_has_is_found_there(root, tmp_path):
+    model = root / "models/city-guide"
+    text = '<schema name="s"><module name="a">The museum of Oslo opens at ten.</module></schema>'
+    with promptcache.Engine(model, cache_dir=tmp_path / "shared") as engine:
+        engine.schema(text).encode()
+    with promptcache.Engine(model, cache_dir=tmp_path / "own", cache_from=[tmp_path / "none", tmp_path / "shared"]) as engine:
+        assert engine.schema(text).encode().modules_encoded == 0
+        behind = engine.describe()["cache"]["from"]
+        assert [tier["found"] for tier in behind] == [0, 2]  # the module, and what stands before it
+        assert "none" in behind[0]["trouble"] and "none" in engine.describe()["remark"]
+        assert engine.cache_counts()["found_behind"] == 2
+    with pytest.raises(promptcache.InvalidArgument, match="cache_from"):
+        promptcache.Engine(model, cache="off", cache_from=tmp_path / "shared")
+    with pytest.raises(ValueError, match="cache_copy"):
+        promptcache.Engine(model, cache_copy="perhaps")

@@ -12,7 +12,7 @@ from command import COMMAND, CommandTest, MODEL
 
 class Help(CommandTest):
     VERBS = ["run", "chat", "bench", "encode", "check", "explain", "cache", "cache ls", "cache show",
-             "cache verify", "cache rm", "cache pin", "cache unpin", "cache export", "cache import", "cache gc", "model", "model info", "model verify", "tokenize", "version"]
+             "cache verify", "cache rm", "cache pin", "cache unpin", "cache export", "cache import", "cache push", "cache pull", "cache sign", "cache gc", "model", "model info", "model verify", "tokenize", "version"]
 
     def test_every_verb_has_help_of_80_columns_with_an_example(self):
         for verb in self.VERBS:

@@ -103,7 +103,7 @@ class Manual(unittest.TestCase):
 # The beginning of a line -> what may come next: all of it where it is a list, else some.
 LINES = {
     "promptcache ca": ["cache"],
-    "promptcache cache ": ["export", "gc", "import", "ls", "pin", "rm", "show", "unpin", "verify"],
+    "promptcache cache ": ["export", "gc", "import", "ls", "pin", "pull", "push", "rm", "show", "sign", "unpin", "verify"],
     "promptcache cache rm --a": ["--all"],
     "promptcache run --kv-type ": ["bf16", "f32", "q4", "q8"],
     "promptcache run -m tw": ["two.gguf"],

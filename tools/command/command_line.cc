@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "tools/command/cache_verbs.h"
 #include "tools/command/command_options.h"
 #include "tools/command/help_text.h"
 #include "tools/command/usage_error.h"
@@ -52,24 +53,6 @@ class Formatter : public CLI::Formatter {
     return help_entry(verb->get_name(), verb->get_description());
   }
 };
-
-constexpr char kVerbs[] = "Verbs";
-
-CLI::App* add_verb(CLI::App* parent, const std::string& name, Options* o, Options::Verb verb,
-                   const std::string& description, const std::string& example) {
-  CLI::App* const app = parent->add_subcommand(name, description);
-  app->footer("Example:\n" + example)->group(kVerbs);
-  // Also keeps the environment of the other verbs' options out of this one.
-  app->parse_complete_callback([o, verb] { o->verb = verb; });
-  return app;
-}
-
-// A verb that only groups others.
-CLI::App* add_group(CLI::App* parent, const std::string& name, const std::string& description) {
-  CLI::App* const app = parent->add_subcommand(name, description);
-  app->group(kVerbs)->parse_complete_callback([] {});
-  return app;
-}
 
 constexpr char kSchema[] = "the PML schema",
                kPrompt[] = "the PML prompt; - reads the standard input";
@@ -174,65 +157,6 @@ void add_explain(CLI::App* app, Options* o) {
   add_model(verb, o);
   add_cache(verb, o);
   add_store_use(verb, o);
-  add_output(verb, o);
-}
-
-void add_cache_verbs(CLI::App* app, Options* o) {
-  CLI::App* const cache = add_group(app, "cache", "look at the store and tidy it");
-  CLI::App* verb =
-      add_verb(cache, "ls", o, &cache_list, "list the files of modules and of packed weights",
-               "  promptcache cache ls");
-  add_cache_dir(verb, o);
-  add_output(verb, o);
-  verb = add_verb(cache, "show", o, &cache_show, "print the header of a module's file",
-                  "  promptcache cache show 3f2a");
-  verb->add_option("key", o->keys, "the file's key or its beginning")->required()->expected(1);
-  add_cache_dir(verb, o);
-  add_output(verb, o);
-  verb = add_verb(cache, "verify", o, &cache_verify, "check every byte of one file or of all",
-                  "  promptcache cache verify\n\nEnds with 4 when a file is damaged.");
-  verb->add_option("key", o->keys, "the file's key or its beginning; default: all files")
-      ->expected(0, 1);
-  add_cache_dir(verb, o);
-  add_output(verb, o);
-  verb =
-      add_verb(cache, "rm", o, &cache_remove, "remove files", "  promptcache cache rm 3f2a 77b0");
-  verb->add_option("key", o->keys, "the files' keys or their beginnings");
-  verb->add_flag("--all", o->all, "remove every file, packed weights too");
-  add_cache_dir(verb, o);
-  add_output(verb, o);
-  for (const bool pins : {true, false}) {
-    verb = pins ? add_verb(cache, "pin", o, &cache_pin, "keep modules from being evicted",
-                           "  promptcache cache pin 3f2a\n\n"
-                           "Until they are unpinned or removed, by whichever process.")
-                : add_verb(cache, "unpin", o, &cache_unpin, "let pinned modules be evicted again",
-                           "  promptcache cache unpin 3f2a");
-    verb->add_option("key", o->keys, "the modules' keys or their beginnings")->required();
-    add_cache_dir(verb, o);
-    add_output(verb, o);
-  }
-  verb = add_verb(cache, "export", o, &cache_export, "write modules to one file of another name",
-                  "  promptcache cache export 3f2a 77b0 guide.modules\n"
-                  "  promptcache cache export --all everything.modules");
-  verb->add_option("key... file", o->keys,
-                   "the modules' keys or their beginnings; last, a new file")
-      ->required();
-  verb->add_flag("--all", o->all, "every module of the store");
-  add_cache_dir(verb, o);
-  add_output(verb, o);
-  verb = add_verb(cache, "import", o, &cache_import, "put exported modules into the store",
-                  "  promptcache cache import guide.modules\n\n"
-                  "Prints their keys. Whoever made the files is trusted: their sums find damage,\n"
-                  "not forgery.");
-  verb->add_option("file", o->files, "what cache export wrote")->required()->type_name("FILE");
-  add_cache_dir(verb, o);
-  add_output(verb, o);
-  verb = add_verb(cache, "gc", o, &cache_collect, "remove the files used longest ago",
-                  "  promptcache cache gc --cache-size 2GiB\n\n"
-                  "Packed weights do not count for the size; they go after 30 days without use.");
-  add_size(verb, "--cache-size", o->cache_bytes,
-           "remove modules until at most this is left; default: 8GiB");
-  add_cache_dir(verb, o);
   add_output(verb, o);
 }
 

@@ -97,6 +97,23 @@ static CLI::Validator any_number() {
                 "a number");
 }
 
+static constexpr char kVerbs[] = "Verbs";
+
+CLI::App* add_verb(CLI::App* parent, const std::string& name, Options* o, Options::Verb verb,
+                   const std::string& description, const std::string& example) {
+  CLI::App* const app = parent->add_subcommand(name, description);
+  app->footer("Example:\n" + example)->group(kVerbs);
+  // Also keeps the environment of the other verbs' options out of this one.
+  app->parse_complete_callback([o, verb] { o->verb = verb; });
+  return app;
+}
+
+CLI::App* add_group(CLI::App* parent, const std::string& name, const std::string& description) {
+  CLI::App* const app = parent->add_subcommand(name, description);
+  app->group(kVerbs)->parse_complete_callback([] {});
+  return app;
+}
+
 void add_output(CLI::App* verb, Options* o) {
   add_switch(verb, "--json", o->json, "print one JSON object instead of text");
 }
@@ -174,10 +191,28 @@ void add_cache(CLI::App* verb, Options* o) {
       "modules of different namespaces are never shared");
 }
 
+void add_trust(CLI::App* verb, Options* o, const std::string& what) {
+  add(verb, "--cache-trust", o->cache_trust, "FILE", "a public key (Ed25519, PEM), " + what)
+      ->delimiter(':');
+}
+
+static void add_tiers(CLI::App* verb, Options* o) {
+  add(verb, "--cache-from", o->cache_from, "DIR",
+      "a store that is asked for what --cache-dir does not have, and never written to; several: in "
+      "their order")
+      ->delimiter(':');
+  add(verb, "--cache-copy", o->cache_copy, "WHEN",
+      "what is found there is copied: auto (if it must be, or was slow), always or never; "
+      "default: auto")
+      ->check(silent(CLI::IsMember({"auto", "always", "never"})));
+  add_trust(verb, o, "whose signature stands for files of --cache-from that other users may write");
+}
+
 void add_store_use(CLI::App* verb, Options* o) {
   add_switch(verb, "--read-only-cache", o->read_only_cache, "use stored modules, store none");
   add_switch(verb, "--require-cache", o->require_cache,
              "fail where the store cannot be used, instead of going on without");
+  add_tiers(verb, o);
 }
 
 CLI::Option* add_schema(CLI::App* verb, Options* o, const std::string& description) {

@@ -18,6 +18,11 @@ namespace pc::cli {
 // "--cache-dir" -> "PROMPTCACHE_CACHE_DIR".
 std::string environment_name(const CLI::Option& option);
 
+// A verb, and one that only groups others.
+CLI::App* add_verb(CLI::App* parent, const std::string& name, Options* o, Options::Verb verb,
+                   const std::string& description, const std::string& example);
+CLI::App* add_group(CLI::App* parent, const std::string& name, const std::string& description);
+
 // An option whose value is of this type, in words: "FILE".
 template <class T>
 CLI::Option* add(CLI::App* verb, const std::string& names, T& value, const std::string& type,
@@ -47,6 +52,7 @@ void add_model(CLI::App* verb, Options* o, const std::string& names = kModelIsAn
 void add_cache_dir(CLI::App* verb, Options* o);
 void add_cache(CLI::App* verb, Options* o);
 void add_store_use(CLI::App* verb, Options* o);
+void add_trust(CLI::App* verb, Options* o, const std::string& what);
 CLI::Option* add_schema(CLI::App* verb, Options* o, const std::string& description);
 CLI::Option* add_prompt(CLI::App* verb, Options* o, const std::string& description);
 void add_draft(CLI::App* verb, Options* o);

@@ -79,6 +79,10 @@ promptcache::EngineOptions engine_options(const Options& options) {
                      : options.precision == "deterministic" ? PC_PRECISION_DETERMINISTIC
                                                             : PC_PRECISION_DEFAULT;
   engine.cache_bytes = options.cache_bytes.value_or(0);
+  engine.set_cache_from(options.cache_from).set_cache_trust(options.cache_trust);
+  engine.cache_copy = options.cache_copy == "always"  ? PC_COPY_ALWAYS
+                      : options.cache_copy == "never" ? PC_COPY_NEVER
+                                                      : PC_COPY_AUTO;
   engine.require_store = options.require_cache;
   engine.cache_namespace = or_null(options.cache_namespace);
   engine.chat_template = or_null(options.chat_template);
@@ -96,6 +100,8 @@ static void check_store_options(const Options& options, pc_cache_mode mode) {
         kUsage, "a store of --cache-size 0 can hold nothing: use --no-cache, or --read-only-cache");
   if (options.require_cache && mode == PC_CACHE_OFF)
     throw Failure(kUsage, "--require-cache demands the store that --no-cache turns off: give one");
+  if (!options.cache_from.empty() && mode == PC_CACHE_OFF)
+    throw Failure(kUsage, "--cache-from is behind the store that --no-cache turns off: give one");
 }
 
 promptcache::Engine open_engine_quietly(const Options& options, pc_cache_mode mode) {

@@ -53,6 +53,8 @@ struct Options {
 
   // The store.
   std::string cache_dir, cache_namespace;
+  std::vector<std::string> cache_from, cache_trust;  // stores behind it, files of public keys
+  std::string cache_copy;                            // "": auto
   std::optional<std::uint64_t> cache_bytes;
   bool read_only_cache = false, no_cache = false, require_cache = false;
 
@@ -78,6 +80,8 @@ struct Options {
   bool answers = false;                                 // check
   std::uint32_t made_prompts = 0, compared_tokens = 0;  // check; 0: the library's default
   bool all = false;                                     // cache rm
+  std::string signing_key;                              // cache push, cache sign: a file
+  std::optional<std::uint32_t> used_days;               // cache push
   bool probe = false;                                   // model verify
   std::string probe_text;          // model verify: a file; empty: the library's own text
   std::vector<std::string> keys;   // cache show, verify, rm, export

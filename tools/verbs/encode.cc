@@ -1,6 +1,6 @@
-#include <set>
 #include <string>
 
+#include "tools/exchange/selection.h"
 #include "tools/opening/open.h"
 #include "tools/opening/verbs.h"
 #include "tools/output/interrupt.h"
@@ -41,18 +41,13 @@ void add(const pc_encode_stats& more, pc_encode_stats* sum) {
   sum->microseconds += more.microseconds;
 }
 
-using Keys = std::set<std::string>;
-
-void collect(const Json& modules, Keys* keys) {
-  for (const Json& module : modules.items())
-    if (!module["key"].is_null()) keys->insert(module["key"].text());
-}
+using Keys = ModuleKeys;
 
 // How many of these modules the store holds now.
 std::uint32_t count_stored(const Keys& keys, const Options& options) {
   Keys stored;
   const promptcache::Store store = open_store(options, PC_CACHE_READ_ONLY);
-  collect(parse_report(store.describe())["files"], &stored);
+  collect_keys(parse_report(store.describe())["files"], &stored);
   std::uint32_t n = 0;
   for (const std::string& key : keys) n += stored.count(key) != 0;
   return n;
@@ -75,7 +70,7 @@ pc_encode_stats encode_what_is_asked(promptcache::Schema& schema, const Options&
   if (options.prompts.empty()) {
     const pc_encode_stats stats = encode_schema(schema, options.quiet);
     const Json report = parse_report(schema.describe());
-    for (const char* kind : {"modules", "scaffolds"}) collect(report[kind], keys);
+    for (const char* kind : {"modules", "scaffolds"}) collect_keys(report[kind], keys);
     return stats;
   }
   pc_encode_stats sum{};
@@ -86,7 +81,7 @@ pc_encode_stats encode_what_is_asked(promptcache::Schema& schema, const Options&
     add(encode_prompt(prompt, options), &sum);
     // What is together is found by prompts that are made once it is there.
     const promptcache::Prompt made = parse_prompt(schema, document);
-    collect(parse_report(made.explain())["modules"], keys);
+    collect_keys(parse_report(made.explain())["modules"], keys);
   }
   sum.modules = static_cast<std::uint32_t>(keys->size());
   return sum;

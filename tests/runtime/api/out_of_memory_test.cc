@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tests/runtime/api/memory_world.h"
+#include "tests/support/signing_keys.h"
 #include "tests/support/torture_form.h"
 
 namespace pc::test {
@@ -97,6 +98,32 @@ std::vector<Row> store_rows() {
            return pc_store_import(store, file.c_str(), nullptr, nullptr, k, x);
          });
          if (imported != key + "\n") a.fail("another key: " + imported);
+       })},
+      {"pc_store_pull", on_store([](World& w, pc_store* store, Attempt& a) {
+         const TempFolder other;
+         const Store into = open_store(other.path());
+         const std::string key = w.key();
+         const char* const keys[] = {key.c_str()};
+         (void)store;
+         a.answer(without_numbers(a.text([&](char** json, pc_error* x) {
+           return pc_store_pull(into.get(), w.cache.c_str(), nullptr, 0, keys, 1, nullptr, nullptr,
+                                json, x);
+         })));
+       })},
+      {"pc_store_sign", on_store([](World& w, pc_store* store, Attempt& a) {
+         const SigningKeys pair;
+         const std::string key = pair.path("ann.key");
+         a.call([&](pc_error* x) {
+           return pc_store_sign(store, key.c_str(), nullptr, nullptr, nullptr, nullptr, x);
+         });
+         const std::string list = w.cache + "/v3/manifest", pub = pair.path("ann.pub");
+         const char* const trusted[] = {pub.c_str()};
+         must([&](auto* x) {
+           return pc_store_sign(store, key.c_str(), nullptr, nullptr, nullptr, nullptr, x);
+         });
+         a.answer(a.text([&](char** lines, pc_error* x) {
+           return pc_manifest_keys(list.c_str(), trusted, 1, lines, x);
+         }));
        })},
       {"pc_store_pin", on_store([](World& w, pc_store* store, Attempt& a) {
          const std::string key = w.key();

@@ -47,8 +47,9 @@ void add(const pc_cache_counts& more, pc_cache_counts* sum) {
   for (const Count count :
        {&pc_cache_counts::held, &pc_cache_counts::found, &pc_cache_counts::not_encoded,
         &pc_cache_counts::corrupt, &pc_cache_counts::other_version, &pc_cache_counts::mismatch,
-        &pc_cache_counts::unreadable, &pc_cache_counts::no_store, &pc_cache_counts::evicted_files,
-        &pc_cache_counts::set_aside_files})
+        &pc_cache_counts::unreadable, &pc_cache_counts::no_store, &pc_cache_counts::found_behind,
+        &pc_cache_counts::found_behind_bytes, &pc_cache_counts::failed_behind,
+        &pc_cache_counts::evicted_files, &pc_cache_counts::set_aside_files})
     sum->*count += more.*count;
   sum->lost_mappings = std::max(sum->lost_mappings, more.lost_mappings);
 }
@@ -81,6 +82,11 @@ void add_cache(const pc_cache_counts& cache, Page* page) {
   page->describe("modules_total", "counter", "Modules asked for, by how they were come by.");
   for (const auto& [outcome, n] : outcomes)
     page->value("modules_total", static_cast<double>(n), label("outcome", outcome));
+  page->count("modules_found_behind_total", "Of those found: in stores of --cache-from.",
+              cache.found_behind);
+  page->count("modules_found_behind_bytes_total", "Bytes of those.", cache.found_behind_bytes);
+  page->count("modules_failed_behind_total", "Listed in such a store, and not to be had.",
+              cache.failed_behind);
   page->count("evicted_files_total", "Files removed for the budget.", cache.evicted_files);
   page->count("set_aside_files_total", "Damaged files moved out of the way.",
               cache.set_aside_files);

@@ -1,0 +1,41 @@
+// A store at an address: any web server that serves a store's folder, and takes files by PUT
+// where modules are sent to it. Its files come by way of a folder beside the own store, laid out as
+// a store, in which what was fetched before an end stays for the next time.
+//
+// Throws Failure and promptcache::Error. Threads: one at a time.
+#pragma once
+
+#include <promptcache/promptcache.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/exchange/selection.h"
+
+namespace pc::cli {
+
+class RemoteStore {
+ public:
+  // beside: the directory of the own store. Plain http:// is refused, but to this machine and where
+  // keys of `trust` have signed what comes.
+  RemoteStore(std::string url, const std::string& beside, std::vector<std::string> trust);
+
+  // The keys in its list. Without one there is nothing to be known, and a Failure.
+  ModuleKeys fetch_list();
+
+  // Fetches these, as far as `own` does not have them, and gives the folder that has them then.
+  const std::string& fetch_modules(const ModuleKeys& keys, const ModuleKeys& own);
+
+  // Sends these modules of the own store, and then the list of all that it has, signed with
+  // private_key or, "", by nobody. Gives how many were sent: what is there is not sent again.
+  std::size_t send_modules(const std::string& own_dir, const ModuleKeys& keys,
+                           const std::string& private_key);
+
+  // Removes the folder: what was fetched is in the own store now.
+  void end();
+
+ private:
+  std::string url_, dir_;
+  std::vector<std::string> trust_;
+};
+
+}  // namespace pc::cli
