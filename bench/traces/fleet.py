@@ -8,94 +8,27 @@ Each node has a store of its own (the least recently used blocks of 512 tokens g
 request after the other. Who answers is chosen at random, in turn, as the less busy of two, by
 consistent hashing of the first two blocks, or as the fleet's router does: by
 python/promptcache/ray/choose.py, the very file, from a table of who was sent what. A hundred nodes
-get the trace once; more get shifted copies of it with other texts behind the same first block, fewer
-get a part of its conversations. So each node has as much to do whatever their number is.
+get the trace once; more get shifted copies of it with other texts behind the same first block,
+fewer get a part of its conversations. So each node has as much to do whatever their number is.
 
---strain: what becomes of the router's choice at that size where what it knows is old or small, where
-there are several routers, where all ask for one text at once, and where nodes die.
+--strain: what becomes of the router's choice at that size where what it knows is old or small,
+where there are several routers, where all ask for one text at once, and where nodes die.
 
 Pure Python, a simulation: no clock, no network. The same for the same seed."""
 
 import argparse
 import heapq
-import importlib.util
 import json
 import random
 import statistics
-import sys
 import time
-from bisect import bisect
 from collections import OrderedDict, deque
-from hashlib import sha256
 from pathlib import Path
 from typing import Dict, List, NamedTuple, Optional, Sequence
 
-ROOT = Path(__file__).resolve().parents[2]
-BLOCK = 512
-LEAST = 0.1  # of 0, 0.1, 0.25 and 0.5 this found most (docs/SCALE.md)
-NODES_OF_A_TRACE = 100
-# Of TinyLlama-1.1B's shape (traces_bench): seconds of a token, and more for each that it sees.
-TOKEN_S, DEPTH_S = 3.3376e-3, 4.508e-7
+from arrivals import BLOCK, Request, cost, crowd, read, spread_over
+from routers import WAYS, Beginnings, Hashing, InTurn, View, any_beginning
 
-
-def chooser():
-    """choose.py without the package around it, which would want the library."""
-    path = ROOT / "python/promptcache/ray/choose.py"
-    spec = importlib.util.spec_from_file_location("fleet_choose", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-CHOOSE = chooser()
-
-
-class Request(NamedTuple):
-    at: float
-    blocks: Sequence[int]
-    n_tokens: int
-
-
-def cost(first: int, tokens: int) -> float:
-    """Seconds to compute so many tokens behind the first ones."""
-    return tokens * (TOKEN_S + DEPTH_S * (first + tokens / 2))
-
-
-def read(path: str) -> List[Request]:
-    requests = []
-    with open(path, encoding="utf-8") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                fields = json.loads(line)
-                requests.append(Request(fields["timestamp"] / 1e3, tuple(fields["hash_ids"]),
-                                        fields["input_length"]))
-            except (ValueError, KeyError, TypeError) as wrong:
-                raise SystemExit(f"{path}:{number} is no line of a trace: {wrong!r}") from wrong
-    return sorted(requests, key=lambda r: r.at)
-
-
-def conversation(request: Request) -> int:
-    """The first block stands before all of them."""
-    return request.blocks[min(1, len(request.blocks) - 1)] if request.blocks else 0
-
-
-def spread_over(requests: List[Request], n_nodes: int) -> List[Request]:
-    """As much for each node as a hundred have of the trace."""
-    if n_nodes < NODES_OF_A_TRACE:
-        return [r for r in requests
-                if conversation(r) * 7919 % NODES_OF_A_TRACE < n_nodes]
-    copies = n_nodes // NODES_OF_A_TRACE
-    length = requests[-1].at + 1
-    shift = 1 + max(block for r in requests for block in r.blocks)
-    first = requests[0].blocks[:1]
-    many = [Request((r.at + c * length / copies) % length,
-                    tuple(b if (b,) == first else b + c * shift for b in r.blocks), r.n_tokens)
-            for c in range(copies) for r in requests]
-    return sorted(many, key=lambda r: r.at)
-
-
-# ---- nodes
 
 class Node:
     """A store of the blocks that were used last, and a queue."""
@@ -125,110 +58,6 @@ class Node:
         return sum(cost(place * BLOCK, min(BLOCK, request.n_tokens - place * BLOCK))
                    for place, block in enumerate(request.blocks) if block not in self.blocks)
 
-
-# ---- who chooses
-
-class View(NamedTuple):
-    """What a router knows of the nodes."""
-
-    loads: Sequence[int]
-    alive: Sequence[bool]
-    capacity: int
-
-
-class Random:
-    def __init__(self, n_nodes: int, seed: int) -> None:
-        self.draw = random.Random(seed)
-
-    def choose(self, request: Request, view: View) -> int:
-        while True:
-            node = self.draw.randrange(len(view.loads))
-            if view.alive[node]:
-                return node
-
-
-class InTurn:
-    def __init__(self, n_nodes: int, seed: int) -> None:
-        self.next = 0
-
-    def choose(self, request: Request, view: View) -> int:
-        while True:
-            node = self.next % len(view.loads)
-            self.next += 1
-            if view.alive[node]:
-                return node
-
-
-class LessBusy(Random):
-    def choose(self, request: Request, view: View) -> int:
-        two = [super(LessBusy, self).choose(request, view) for _ in range(2)]
-        return min(two, key=lambda node: view.loads[node])
-
-
-class Hashing:
-    """A ring with a hundred places for each node, asked by a request's first two blocks."""
-
-    def __init__(self, n_nodes: int, seed: int) -> None:
-        self.ring = sorted((self._place(f"{node} {i}"), node)
-                           for node in range(n_nodes) for i in range(100))
-
-    @staticmethod
-    def _place(name: str) -> int:
-        return int.from_bytes(sha256(name.encode()).digest()[:8], "big")
-
-    def choose(self, request: Request, view: View) -> int:
-        at = bisect(self.ring, (self._place(str(request.blocks[:2])), -1))
-        while not view.alive[self.ring[at % len(self.ring)][1]]:
-            at += 1
-        return self.ring[at % len(self.ring)][1]
-
-
-class Beginnings:
-    """The fleet's router: a table of who was sent which beginnings, bounded, the least recently seen
-    first to go, and choose.py. A beginning of less than `least` of the request counts as none: what
-    all requests share is no reason to send one anywhere. `bounded` false: as if no load were too
-    much."""
-
-    def __init__(self, n_nodes: int, seed: int, most_digests: int = 1 << 18,
-                 learns: bool = True, bounded: bool = True, least: float = LEAST) -> None:
-        self.draw = random.Random(seed)
-        self.table: "OrderedDict[int, Dict[int, None]]" = OrderedDict()
-        self.most_digests, self.learns = most_digests, learns
-        self.bound = {} if bounded else {"spread": float("inf")}
-        self.least = least
-        self.n_held = 0  # pairs of a digest and a node
-
-    def choose(self, request: Request, view: View) -> int:
-        has = [0] * len(view.loads)
-        for place, block in enumerate(request.blocks):
-            for node in self.table.get(block, ()):
-                has[node] += min(BLOCK, request.n_tokens - place * BLOCK)
-        has = [h if h >= self.least * request.n_tokens else 0 for h in has]
-        seen = [CHOOSE.Replica(h, load, view.capacity if alive else 0)
-                for h, load, alive in zip(has, view.loads, view.alive)]
-        node = CHOOSE.choose(seen, self.draw, **self.bound)
-        if node is None:  # all are full: who waits least
-            node = min((i for i, up in enumerate(view.alive) if up), key=lambda i: view.loads[i])
-        if self.learns:
-            self.note(node, request.blocks)
-        return node
-
-    def note(self, node: int, blocks: Sequence[int]) -> None:
-        for block in reversed(blocks):
-            holders = self.table.setdefault(block, {})
-            self.n_held += node not in holders
-            holders[node] = None
-            self.table.move_to_end(block)
-        while len(self.table) > self.most_digests:
-            self.n_held -= len(self.table.popitem(last=False)[1])
-
-    def forget(self, node: int) -> None:
-        for block in [b for b, holders in self.table.items() if node in holders]:
-            del self.table[block][node]
-            self.n_held -= 1
-
-
-# ---- the fleet
 
 class Setting(NamedTuple):
     """What is the matter with a fleet."""
@@ -346,19 +175,12 @@ class Fleet:
         busy = [node.busy_s for node in self.nodes if node.alive]
         waits = sorted(self.waits)
         table = max(self.routers, key=lambda r: len(getattr(r, "table", ())))
-        return Outcome(self.found / self.tokens, 1 - sum(n.busy_s for n in self.nodes) / self.full_s,
+        return Outcome(self.found / self.tokens,
+                       1 - sum(n.busy_s for n in self.nodes) / self.full_s,
                        max(busy) / statistics.fmean(busy), waits[len(waits) // 2],
                        waits[len(waits) * 95 // 100], self.most_load,
                        1e6 * self.choice_s / len(waits), len(getattr(table, "table", ())),
                        getattr(table, "n_held", 0), self.again)
-
-
-def any_beginning(n_nodes: int, seed: int) -> Beginnings:
-    return Beginnings(n_nodes, seed, least=0.0)
-
-
-WAYS = {"random": Random, "in turn": InTurn, "less busy of two": LessBusy, "hashing": Hashing,
-        "beginnings, any": any_beginning, "beginnings": Beginnings}
 
 
 def setting_of(requests: List[Request], n_nodes: int, stores: float, busy: float = 0.6) -> Setting:
@@ -369,16 +191,6 @@ def setting_of(requests: List[Request], n_nodes: int, stores: float, busy: float
     length = requests[-1].at - requests[0].at
     return Setting(n_nodes, max(1, round(stores * len(blocks) / n_nodes)),
                    seconds / (length * n_nodes * busy))
-
-
-def crowd(requests: List[Request], share: float, n_blocks: int) -> List[Request]:
-    """From the middle on for a tenth of the time, a share of the requests begin with one text."""
-    begin = requests[len(requests) // 2].at
-    end = begin + requests[-1].at / 10
-    text = tuple(range(-n_blocks, 0))
-    draw = random.Random(5)
-    return [Request(r.at, r.blocks[:1] + text + r.blocks[1:], r.n_tokens + n_blocks * BLOCK)
-            if begin <= r.at < end and draw.random() < share else r for r in requests]
 
 
 def strains(requests: List[Request], n_nodes: int, stores: float, busy: float):
@@ -433,11 +245,11 @@ def main(argv: Optional[Sequence[str]] = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("trace")
     parser.add_argument("--nodes", default="8,100,1000")
-    parser.add_argument("--strain", type=int, help="so many nodes, and what is hard for their router")
+    parser.add_argument("--strain", type=int, help="so many nodes, and what is hard for a router")
     parser.add_argument("--stores", type=float, default=0.25,
                         help="what all stores have together, of the working set (0.25)")
     parser.add_argument("--busy", type=float, default=0.6,
-                        help="part of the time that nodes would compute if nothing were found (0.6)")
+                        help="part of the time that nodes compute if nothing is found (0.6)")
     parser.add_argument("--json")
     a = parser.parse_args(argv)
     if not Path(a.trace).is_file():

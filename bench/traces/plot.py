@@ -74,7 +74,7 @@ def plot(studies):
     out = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" '
            f'height="{TOP + HEIGHT + BOTTOM}" font-family="sans-serif">',
            '<rect width="100%" height="100%" fill="white"/>',
-           text(10, 20, "Seconds of computing saved, % of those that it takes without a store", size=14)]
+           text(10, 20, "Seconds of computing saved, % of those without a store", size=14)]
     for i, (policy, colour) in enumerate(COLOURS.items()):
         x = 10 + 112 * i
         out.append(f'<rect x="{x}" y="34" width="12" height="12" fill="{colour}"/>')

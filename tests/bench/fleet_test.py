@@ -11,13 +11,15 @@ from pathlib import Path
 import places
 
 sys.path.insert(0, str(places.SOURCE / "bench/traces"))
+import arrivals  # noqa: E402
 import fleet  # noqa: E402
+import routers  # noqa: E402
 
 A, B = (0, 1, 2), (0, 7)
 
 
 def request(at, blocks, n_tokens=None):
-    return fleet.Request(at, blocks, n_tokens or len(blocks) * fleet.BLOCK)
+    return arrivals.Request(at, blocks, n_tokens or len(blocks) * arrivals.BLOCK)
 
 
 def alone(n=1, store=100, **rest):
@@ -26,7 +28,8 @@ def alone(n=1, store=100, **rest):
 
 class Costs(unittest.TestCase):
     def test_a_text_costs_what_its_parts_cost(self):
-        self.assertAlmostEqual(fleet.cost(0, 700), fleet.cost(0, 300) + fleet.cost(300, 400))
+        parts = arrivals.cost(0, 300) + arrivals.cost(300, 400)
+        self.assertAlmostEqual(arrivals.cost(0, 700), parts)
 
 
 class Stores(unittest.TestCase):
@@ -45,28 +48,28 @@ class Stores(unittest.TestCase):
     def test_what_is_missing_is_computed_where_it_stands(self):
         node = fleet.Node(9)
         node.found(request(0, (0, 1)))
-        self.assertAlmostEqual(node.seconds(request(1, A)), fleet.cost(1024, 512))
+        self.assertAlmostEqual(node.seconds(request(1, A)), arrivals.cost(1024, 512))
 
 
 class Load(unittest.TestCase):
     TRACE = [request(0, A), request(1, B), request(2, (0, 1, 5)), request(9, (0, 300))]
 
     def test_more_nodes_get_copies_that_share_the_first_block_alone(self):
-        many = fleet.spread_over(self.TRACE, 300)
+        many = arrivals.spread_over(self.TRACE, 300)
         self.assertEqual(len(many), 12)
         self.assertEqual(sorted(many, key=lambda r: r.at), many)
         self.assertEqual({r.blocks[0] for r in many}, {0})
         self.assertEqual(len({r.blocks for r in many}), 12)
 
     def test_fewer_nodes_get_whole_conversations(self):
-        some = fleet.spread_over(self.TRACE, 25)
-        kept = {fleet.conversation(r) for r in some}
-        self.assertEqual(some, [r for r in self.TRACE if fleet.conversation(r) in kept])
+        some = arrivals.spread_over(self.TRACE, 25)
+        kept = {arrivals.conversation(r) for r in some}
+        self.assertEqual(some, [r for r in self.TRACE if arrivals.conversation(r) in kept])
         self.assertLess(len(some), len(self.TRACE))
 
     def test_a_crowd_asks_for_one_text_a_while(self):
         many = [request(i, (0, 100 + i)) for i in range(1000)]
-        rush = fleet.crowd(many, 0.5, 4)
+        rush = arrivals.crowd(many, 0.5, 4)
         more = [r for r in rush if len(r.blocks) == 6]
         self.assertTrue(30 < len(more) < 70)
         self.assertEqual({r.blocks[1:5] for r in more}, {(-4, -3, -2, -1)})
@@ -75,33 +78,33 @@ class Load(unittest.TestCase):
 
 class Choices(unittest.TestCase):
     def view(self, loads, alive=None):
-        return fleet.View(loads, alive or [True] * len(loads), 64)
+        return routers.View(loads, alive or [True] * len(loads), 64)
 
     def test_a_conversation_goes_where_its_beginning_is(self):
-        router = fleet.Beginnings(20, 1)
+        router = routers.Beginnings(20, 1)
         first = router.choose(request(0, A), self.view([0] * 20))
         for _ in range(10):
             self.assertEqual(router.choose(request(1, A + (9,)), self.view([0] * 20)), first)
 
     def test_what_all_begin_with_sends_nobody_anywhere(self):
         texts = [request(i, (0, *range(100 * i + 100, 100 * i + 120))) for i in range(60)]
-        for kind, least, most in ((fleet.Beginnings, 30, 60), (fleet.any_beginning, 1, 1)):
+        for kind, least, most in ((routers.Beginnings, 30, 60), (routers.any_beginning, 1, 1)):
             router = kind(1000, 1)
             nodes = {router.choose(r, self.view([0] * 1000)) for r in texts}
             self.assertTrue(least <= len(nodes) <= most, len(nodes))
 
     def test_who_has_too_much_to_do_is_passed_over(self):
-        router = fleet.Beginnings(4, 1)
+        router = routers.Beginnings(4, 1)
         first = router.choose(request(0, A), self.view([0] * 4))
         busy = [9 if node == first else 1 for node in range(4)]
         self.assertNotEqual(router.choose(request(1, A), self.view(busy)), first)
-        unbounded = fleet.Beginnings(4, 1, bounded=False)
+        unbounded = routers.Beginnings(4, 1, bounded=False)
         first = unbounded.choose(request(0, A), self.view([0] * 4))
         busy = [9 if node == first else 1 for node in range(4)]
         self.assertEqual(unbounded.choose(request(1, A), self.view(busy)), first)
 
     def test_a_table_is_bounded_and_counts_what_it_holds(self):
-        router = fleet.Beginnings(4, 1, most_digests=5)
+        router = routers.Beginnings(4, 1, most_digests=5)
         for i in range(20):
             router.choose(request(i, (0, 2 * i + 1, 2 * i + 2)), self.view([0] * 4))
             self.assertLessEqual(len(router.table), 5)
@@ -111,7 +114,7 @@ class Choices(unittest.TestCase):
         self.assertEqual(router.n_held, sum(len(h) for h in router.table.values()))
 
     def test_a_ring_moves_the_dead_node_s_alone(self):
-        ring = fleet.Hashing(10, 1)
+        ring = routers.Hashing(10, 1)
         all_up = self.view([0] * 10)
         texts = [request(i, (0, i)) for i in range(1, 200)]
         before = [ring.choose(r, all_up) for r in texts]
@@ -122,40 +125,42 @@ class Choices(unittest.TestCase):
             self.assertNotEqual(other, dead)
 
     def test_nobody_chooses_the_dead(self):
-        for kind in fleet.WAYS.values():
+        for kind in routers.WAYS.values():
             way = kind(3, 1)
             for i in range(50):
-                self.assertEqual(way.choose(request(i, (0, i)), self.view([0] * 3, [False, True, False])), 1)
+                view = self.view([0] * 3, [False, True, False])
+                self.assertEqual(way.choose(request(i, (0, i)), view), 1)
 
 
 class Fleets(unittest.TestCase):
     def test_one_node_by_hand(self):
-        o = fleet.Fleet(alone(), fleet.InTurn).run([request(0, A), request(0, A), request(1e6, A)])
+        three = [request(0, A), request(0, A), request(1e6, A)]
+        o = fleet.Fleet(alone(), routers.InTurn).run(three)
         self.assertAlmostEqual(o.found, 2 / 3)
         self.assertAlmostEqual(o.saved, 2 / 3)
         self.assertEqual((o.busiest, o.most_load, o.again), (1, 2, 0))
         self.assertEqual(o.waits_p50, 0)
-        self.assertAlmostEqual(o.waits_p95, fleet.cost(0, 3 * 512))
+        self.assertAlmostEqual(o.waits_p95, arrivals.cost(0, 3 * 512))
 
     def test_who_is_sent_home_finds_it_and_who_is_not_does_not(self):
         turns = [request(1e4 * i, (0, chat, *range(1000 * chat, 1000 * chat + i)))
                  for i in range(10) for chat in range(1, 41)]
         found = {name: fleet.Fleet(alone(40, 10**6), kind).run(turns).found
-                 for name, kind in fleet.WAYS.items()}
+                 for name, kind in routers.WAYS.items()}
         self.assertGreater(found["hashing"], 0.7)
         self.assertGreater(found["beginnings"], 0.7)
         self.assertLess(found["random"], 0.5)
 
     def test_the_same_for_the_same_seed(self):
         requests = [request(i, (0, i % 7, i % 3 + 50)) for i in range(300)]
-        runs = [fleet.Fleet(alone(5, 8, n_routers=3, loads_every_s=5), fleet.Beginnings).run(requests)
-                for _ in range(2)]
+        setting = alone(5, 8, n_routers=3, loads_every_s=5)
+        runs = [fleet.Fleet(setting, routers.Beginnings).run(requests) for _ in range(2)]
         self.assertEqual(*(r._replace(choice_us=0) for r in runs))
 
     def test_the_dead_s_requests_are_sent_again_and_none_is_lost(self):
         requests = [request(0.001 * i, (0, i + 1)) for i in range(100)]
         setting = alone(4, 100, deaths=(0.05, 0.06))
-        dying = fleet.Fleet(setting, fleet.Beginnings)
+        dying = fleet.Fleet(setting, routers.Beginnings)
         outcome = dying.run(requests)
         self.assertGreater(outcome.again, 0)
         self.assertEqual(sum(dying.alive), 2)
@@ -164,8 +169,9 @@ class Fleets(unittest.TestCase):
 
     def test_reports_tell_a_router_that_was_told_nothing(self):
         def only_reports(n, seed):
-            return fleet.Beginnings(n, seed, learns=False)
-        turns = [request(100 * i, (0, chat, chat + 500)) for i in range(10) for chat in range(1, 21)]
+            return routers.Beginnings(n, seed, learns=False)
+        turns = [request(100 * i, (0, chat, chat + 500))
+                 for i in range(10) for chat in range(1, 21)]
         told = fleet.Fleet(alone(20, 10**6, reports_every_s=10), only_reports).run(turns)
         untold = fleet.Fleet(alone(20, 10**6), only_reports).run(turns)
         self.assertGreater(told.found, untold.found + 0.2)
@@ -175,14 +181,14 @@ class Commands(unittest.TestCase):
     def test_a_table_of_a_small_trace(self):
         with tempfile.TemporaryDirectory() as folder:
             trace, out = Path(folder) / "t.jsonl", Path(folder) / "o.json"
-            trace.write_text("".join(json.dumps({"timestamp": 10 * i, "input_length": 1024,
-                                                 "output_length": 1, "hash_ids": [0, i % 30]}) + "\n"
-                                     for i in range(200)))
+            lines = [{"timestamp": 10 * i, "input_length": 1024, "hash_ids": [0, i % 30]}
+                     for i in range(200)]
+            trace.write_text("".join(json.dumps(line) + "\n" for line in lines))
             with contextlib.redirect_stdout(io.StringIO()) as said:
                 fleet.main([str(trace), "--nodes", "100", "--json", str(out)])
                 fleet.main([str(trace), "--strain", "100"])
             rows = json.loads(out.read_text())
-            self.assertEqual(len(rows), len(fleet.WAYS) + 1)
+            self.assertEqual(len(rows), len(routers.WAYS) + 1)
             self.assertIn("a node of twenty dies", said.getvalue())
 
     def test_no_trace_and_no_line(self):

@@ -23,13 +23,14 @@ def runs(*rows):
                      for p, b, c in rows]}
 
 
-STUDY = runs(("lru", 10.0, 150.0), ("lru", 1.0, 190.0), ("worth", 1.0, 180.0), ("worth", 10.0, 120.0),
-             ("nobody's", 1.0, 0.0))
+STUDY = runs(("lru", 10.0, 150.0), ("lru", 1.0, 190.0), ("worth", 1.0, 180.0),
+             ("worth", 10.0, 120.0), ("nobody's", 1.0, 0.0))
 
 
 class Plot(unittest.TestCase):
     def test_a_line_goes_by_budgets_and_says_what_is_saved(self):
-        self.assertEqual(plot.curves(STUDY), {"lru": [(1, 5), (10, 25)], "worth": [(1, 10), (10, 40)]})
+        self.assertEqual(plot.curves(STUDY),
+                         {"lru": [(1, 5), (10, 25)], "worth": [(1, 10), (10, 40)]})
 
     def test_up_is_better_and_right_is_more(self):
         axes = plot.Axes(plot.curves(STUDY), 50)
