@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,6 +47,15 @@ class Sha256 {
 };
 
 Digest sha256(std::span<const std::byte> bytes);
+
+// For tables by digest, whose bytes are as good as random.
+struct DigestHash {
+  std::size_t operator()(const Digest& digest) const {
+    std::size_t hash = 0;
+    std::memcpy(&hash, digest.data(), sizeof hash);
+    return hash;
+  }
+};
 
 // 64 lower-case hexadecimal digits.
 std::string to_hex(const Digest& digest);

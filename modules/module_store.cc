@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/mutex.h"
+#include "modules/module_worth.h"
 #include "modules/object_reader.h"
 
 namespace pc {
@@ -83,6 +84,7 @@ struct ModuleStore::State {
   CacheFolder folder;
   std::string why_no_dir;  // "" where there is one
   LinkHints hints;
+  ModuleWorths worths;
   TierSearch tiers;
   std::atomic<double> made_bytes_per_second{0};  // 0: nothing was made yet
 
@@ -140,10 +142,18 @@ struct ModuleStore::State {
   // A time of the steady clock; until then nobody waits for whoever makes room.
   std::atomic<Clock::duration> impatient_until{Clock::duration::min()};
 
+  Result<EvictionReport> evict_to(std::uint64_t target_bytes, milliseconds patience,
+                                  Progress progress = {}) {
+    const auto worth = [this](const Digest& key) { return worths.of(folder, key); };
+    return folder.evict_to(target_bytes, patience, worth, progress);
+  }
+
   Result<CacheRoom> reserve(std::uint64_t n_bytes, std::uint64_t budget) {
     const bool waits = Clock::now().time_since_epoch() >= impatient_until.load();
     EvictionReport evicted;
-    auto room = folder.reserve(n_bytes, budget, waits ? kGcPatience : milliseconds(0), &evicted);
+    const auto worth = [this](const Digest& key) { return worths.of(folder, key); };
+    auto room =
+        folder.reserve(n_bytes, budget, waits ? kGcPatience : milliseconds(0), &evicted, worth);
     count(evicted);
     if (waits && !room.ok() && room.error().code == Code::kIo)
       impatient_until = (Clock::now() + kGcRest).time_since_epoch();
@@ -205,7 +215,7 @@ Result<std::unique_ptr<ModuleStore>> ModuleStore::open(StoreOptions options) {
   (void)state->folder.lock("gc", milliseconds(0));
   // What the processes that left could not give up. Where somebody else is at it, it is done.
   if (state->folder.writable() && state->folder.stored_bytes() > state->options.budget_bytes)
-    if (const auto report = state->folder.evict_to(state->options.budget_bytes, milliseconds(0));
+    if (const auto report = state->evict_to(state->options.budget_bytes, milliseconds(0));
         report.ok())
       state->count(*report);
   return std::unique_ptr<ModuleStore>(new ModuleStore(std::move(state)));
@@ -361,7 +371,7 @@ void ModuleStore::sweep() const {
 
 Result<EvictionReport> ModuleStore::gc(std::uint64_t target_bytes, Progress progress) {
   if (!writable()) return read_only_error();
-  PC_TRY(const EvictionReport report, state_->folder.evict_to(target_bytes, kGcPatience, progress));
+  PC_TRY(const EvictionReport report, state_->evict_to(target_bytes, kGcPatience, progress));
   if (report.left_bytes == 0) state_->hints.clear();
   state_->count(report);
   return report;

@@ -159,7 +159,7 @@ class ModuleStore {
   bool is_pinned(const ModuleKey& key) const;
   // Removes the unfinished files of writers that were killed.
   void sweep() const;
-  // Unlinks the least recently used until at most target_bytes are left;
+  // Unlinks those worth least to keep (docs/adr/0059) until at most target_bytes are left;
   // files mapped by any process, and pinned ones, stay. Sweeps what crashes have left.
   // `progress` counts files.
   Result<EvictionReport> gc(std::uint64_t target_bytes, Progress progress = {});

@@ -1123,7 +1123,7 @@ PC_API pc_status pc_store_sign(pc_store* store, const char* private_key, const c
 PC_API pc_status pc_manifest_keys(const char* path, const char* const* trust, size_t n_trust,
                                   char** keys, pc_error* error);
 
-/* Removes the least recently used files until at most target_bytes are left;
+/* Removes the files worth least to keep until at most target_bytes are left;
  * files in use and pinned ones stay. target_bytes counts modules alone: packed weights go when they
  * were not used for 30 days. JSON: removed, left, in use, pinned, of both. */
 PC_API pc_status pc_store_gc(pc_store* store, uint64_t target_bytes, pc_store_progress progress,

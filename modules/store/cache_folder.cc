@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/mapped_file.h"  // to_ns
+
 namespace pc {
 namespace {
 
@@ -98,8 +100,8 @@ Status CacheFolder::for_each_file(
 Result<std::vector<CacheEntry>> CacheFolder::list() const {
   std::vector<CacheEntry> entries;
   PC_CHECK_OK(for_each_file([&](const Digest& key, const struct stat& st) {
-    entries.push_back(
-        {key, static_cast<std::uint64_t>(st.st_size), last_use_ns(key, st), is_pinned(key)});
+    entries.push_back({key, static_cast<std::uint64_t>(st.st_size), to_ns(st.st_mtim),
+                       last_use_ns(key, st), is_pinned(key)});
   }));
   std::ranges::sort(entries, {}, &CacheEntry::key);
   return entries;

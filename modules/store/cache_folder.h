@@ -37,6 +37,7 @@
 #include "modules/store/file_access.h"
 #include "modules/store/file_lock.h"
 #include "modules/store/file_sizes.h"
+#include "modules/store/replacement.h"
 #include "modules/store/unique_fd.h"
 
 namespace pc {
@@ -60,13 +61,6 @@ enum class CacheAccess {
   kWrite,        // but no folder is made
   kMakeFolders,  // the tenant's, where missing
   kMakeAll,      // the cache directory, too
-};
-
-struct CacheEntry {
-  Digest key{};
-  std::uint64_t file_bytes = 0;
-  std::int64_t last_used_ns = 0;  // since 1970; as fine as the tenant's use_grain
-  bool pinned = false;
 };
 
 struct EvictionReport {
@@ -163,12 +157,12 @@ class CacheFolder {
   bool is_pinned(const Digest& key) const;
 
   // Both leave files that any process uses, and remove what crashes have left. evict_to() unlinks
-  // the quarantine and then the least recently used files until target_bytes are left. One process
-  // at a time evicts: kIo, if another is still at it after `patience`; kCancelled, where `progress`
-  // stops it between two files. evict_unused() unlinks files that nobody used for 30 days, and
-  // those for whose key `outdated` is true.
+  // the quarantine and then files until target_bytes are left, those first that are worth least to
+  // keep (modules/store/replacement.h). One process at a time evicts: kIo, if another is still at
+  // it after `patience`; kCancelled, where `progress` stops it between two files. evict_unused()
+  // unlinks files that nobody used for 30 days, and those for whose key `outdated` is true.
   Result<EvictionReport> evict_to(std::uint64_t target_bytes, std::chrono::milliseconds patience,
-                                  Progress progress = {}) const;
+                                  WorthOf worth = {}, Progress progress = {}) const;
   Result<EvictionReport> evict_unused(FunctionRef<bool(const Digest&)> outdated = {}) const;
   // Reserves room for a file of n_bytes, so that all files together stay within budget_bytes. Where
   // there is no room, it evicts as evict_to() does, one process at a time (except where files
@@ -176,8 +170,8 @@ class CacheFolder {
   // use and room promised to others leave too little; kIo, as of evict_to(), or where the promise
   // cannot be written. *evicted: what was evicted.
   Result<CacheRoom> reserve(std::uint64_t n_bytes, std::uint64_t budget_bytes,
-                            std::chrono::milliseconds patience,
-                            EvictionReport* evicted = nullptr) const;
+                            std::chrono::milliseconds patience, EvictionReport* evicted = nullptr,
+                            WorthOf worth = {}) const;
   // Removes unfinished files whose writers were killed: those that nobody has locked or, where
   // files cannot be locked, those that are an hour old.
   void sweep_unfinished() const;
@@ -202,11 +196,9 @@ class CacheFolder {
   UniqueFd open_stamp(const Digest& key) const;
   std::uint64_t quarantine_bytes(std::chrono::seconds max_age) const;
   Status check_writable() const;
-  Result<EvictionReport> shrink(std::uint64_t target_bytes, Progress progress) const;
+  Result<EvictionReport> shrink(std::uint64_t target_bytes, WorthOf worth, Progress progress) const;
   Result<CacheRoom> promise(std::uint64_t n_bytes) const;
-  Result<EvictionReport> evict(
-      FunctionRef<bool(const CacheEntry&, std::uint64_t left_bytes)> wanted,
-      Progress progress = {}) const;
+  void evict(const CacheEntry& entry, EvictionReport* report) const;
   void sweep_stamps() const;
 
   CacheTenant tenant_;

@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <string>
-#include <tuple>
 
 #include "base/mapped_file.h"  // to_ns
 #include "modules/store/cache_folder.h"
@@ -129,53 +128,50 @@ std::uint64_t CacheFolder::stored_bytes() const {
   return unfinished + finished + quarantine_bytes(seconds::max());
 }
 
-Result<EvictionReport> CacheFolder::evict(
-    FunctionRef<bool(const CacheEntry&, std::uint64_t)> wanted, Progress progress) const {
-  PC_TRY(std::vector<CacheEntry> entries, list());
-  std::ranges::sort(entries, {},
-                    [](const CacheEntry& e) { return std::tie(e.last_used_ns, e.key); });
-  EvictionReport report;
-  for (const CacheEntry& entry : entries) report.left_bytes += entry.file_bytes;
-  std::uint64_t n_seen = 0;
-  for (const CacheEntry& entry : entries) {
-    if (progress && !progress(n_seen++, entries.size())) return cancelled();
-    if (!wanted(entry, report.left_bytes)) continue;
-    // Asked again: it may have been pinned since it was listed.
-    if (entry.pinned || is_pinned(entry.key)) {
-      ++report.pinned_files;
-      continue;
-    }
-    const Unlinked done = unlink_if_unused(files_.get(), name_of(entry.key));
-    if (done == Unlinked::kInUse) ++report.in_use_files;
-    if (done != Unlinked::kYes) continue;
-    ++report.removed_files;
-    report.removed_bytes += entry.file_bytes;
-    report.left_bytes -= entry.file_bytes;
+// Unless somebody uses it or it is pinned, which is asked again: it may have been since it was
+// listed.
+void CacheFolder::evict(const CacheEntry& entry, EvictionReport* report) const {
+  if (entry.pinned || is_pinned(entry.key)) {
+    ++report->pinned_files;
+    return;
   }
-  sweep_stamps();
-  return report;
+  const Unlinked done = unlink_if_unused(files_.get(), name_of(entry.key));
+  if (done == Unlinked::kInUse) ++report->in_use_files;
+  if (done != Unlinked::kYes) return;
+  ++report->removed_files;
+  report->removed_bytes += entry.file_bytes;
+  report->left_bytes -= entry.file_bytes;
 }
 
 Result<EvictionReport> CacheFolder::evict_to(std::uint64_t target_bytes,
-                                             std::chrono::milliseconds patience,
+                                             std::chrono::milliseconds patience, WorthOf worth,
                                              Progress progress) const {
   const FileLock gc = lock("gc", patience);
   if (gc.state() == LockState::kUnusable)
     return error(Code::kIo, "files cannot be locked in " + lock_path());
   if (!gc.held()) return error(Code::kIo, "another process is collecting in " + lock_path());
-  return shrink(target_bytes, progress);
+  return shrink(target_bytes, worth, progress);
 }
 
 // Where nobody collects beside us.
-Result<EvictionReport> CacheFolder::shrink(std::uint64_t target_bytes, Progress progress) const {
+Result<EvictionReport> CacheFolder::shrink(std::uint64_t target_bytes, WorthOf worth,
+                                           Progress progress) const {
   sweep_unfinished();
   std::uint64_t aside = quarantine_bytes(kQuarantineAge);
   if (stored_bytes() > target_bytes) aside = quarantine_bytes(seconds(0));
   aside += unfinished_bytes();
-  const auto wanted = [&](const CacheEntry&, std::uint64_t left_bytes) {
-    return left_bytes + aside > target_bytes;
-  };
-  PC_TRY(EvictionReport report, evict(wanted, progress));
+  PC_TRY(std::vector<CacheEntry> entries, list());
+  EvictionReport report;
+  for (const CacheEntry& entry : entries) report.left_bytes += entry.file_bytes;
+  const std::uint64_t n_files = entries.size();
+  EvictionOrder order(std::move(entries), worth, now_ns(), tenant_.use_grain);
+  for (std::uint64_t n_seen = 0; report.left_bytes + aside > target_bytes; ++n_seen) {
+    const std::optional<CacheEntry> next = order.next();
+    if (!next) break;
+    if (progress && !progress(n_seen, n_files)) return cancelled();
+    evict(*next, &report);
+  }
+  sweep_stamps();
   report.left_bytes += aside;
   return report;
 }
@@ -185,8 +181,8 @@ bool CacheFolder::has_room(std::uint64_t n_bytes, std::uint64_t budget_bytes) co
 }
 
 Result<CacheRoom> CacheFolder::reserve(std::uint64_t n_bytes, std::uint64_t budget_bytes,
-                                       std::chrono::milliseconds patience,
-                                       EvictionReport* evicted) const {
+                                       std::chrono::milliseconds patience, EvictionReport* evicted,
+                                       WorthOf worth) const {
   if (!writable_) return error(Code::kIo, "the store " + cache_dir_ + " is read-only");
   if (n_bytes > budget_bytes) return no_room(n_bytes, budget_bytes, stored_bytes());
   // Where there is room, nobody is waited for: whoever collects may be stopped. Of two that promise
@@ -206,7 +202,7 @@ Result<CacheRoom> CacheFolder::reserve(std::uint64_t n_bytes, std::uint64_t budg
     // Of many files some more go: to list them costs as much as several times this file.
     const bool has_many = sizes_->n_files() >= kManyFiles;
     const std::uint64_t more = has_many ? budget_bytes / kManyFilesRest : 0;
-    PC_TRY(const EvictionReport report, shrink(budget_bytes - more, {}));
+    PC_TRY(const EvictionReport report, shrink(budget_bytes - more, worth, {}));
     if (evicted) *evicted = report;
     used = report.left_bytes;
   }
@@ -223,11 +219,16 @@ Error CacheFolder::no_room(std::uint64_t n_bytes, std::uint64_t budget_bytes,
 }
 
 Result<EvictionReport> CacheFolder::evict_unused(FunctionRef<bool(const Digest&)> outdated) const {
-  if (!writable_) return EvictionReport();
+  EvictionReport report;
+  if (!writable_) return report;
   sweep_unfinished();
-  return evict([&](const CacheEntry& entry, std::uint64_t) {
-    return age_of(entry.last_used_ns) >= kUnusedAge || (outdated && outdated(entry.key));
-  });
+  PC_TRY(const std::vector<CacheEntry> entries, list());
+  for (const CacheEntry& entry : entries) report.left_bytes += entry.file_bytes;
+  for (const CacheEntry& entry : entries)
+    if (age_of(entry.last_used_ns) >= kUnusedAge || (outdated && outdated(entry.key)))
+      evict(entry, &report);
+  sweep_stamps();
+  return report;
 }
 
 }  // namespace pc

@@ -1,15 +1,6 @@
 #include "modules/store/file_sizes.h"
 
-#include <cstring>
-
 namespace pc {
-
-// Keys are digests already.
-std::size_t FileSizes::FirstBytes::operator()(const Digest& key) const {
-  std::size_t hash = 0;
-  std::memcpy(&hash, key.data(), sizeof(hash));
-  return hash;
-}
 
 std::uint64_t FileSizes::of(const Digest& key, ino_t inode,
                             FunctionRef<std::optional<std::uint64_t>()> size) {

@@ -35,11 +35,8 @@ class FileSizes {
     ino_t inode;
     std::uint64_t n_bytes;
   };
-  struct FirstBytes {
-    std::size_t operator()(const Digest& key) const;
-  };
   Mutex mutex_;
-  std::unordered_map<Digest, Known, FirstBytes> known_ PC_GUARDED_BY(mutex_);
+  std::unordered_map<Digest, Known, DigestHash> known_ PC_GUARDED_BY(mutex_);
 };
 
 }  // namespace pc

@@ -4,8 +4,6 @@
 // Threads: values.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,13 +19,6 @@
 
 namespace pc {
 
-struct DigestHash {
-  std::size_t operator()(const Digest& key) const {
-    std::size_t n = 0;
-    std::copy_n(key.begin(), sizeof n, reinterpret_cast<std::uint8_t*>(&n));
-    return n;
-  }
-};
 using DigestSet = std::unordered_set<Digest, DigestHash>;
 
 // An open file of a tier.

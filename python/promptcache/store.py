@@ -68,7 +68,7 @@ class Store(Handle):
         return int(n[0])
 
     def gc(self, target_bytes: int, *, progress: Progress = None) -> Dict[str, Any]:
-        """Removes the least recently used files until at most target_bytes are left."""
+        """Removes the files worth least to keep until at most target_bytes are left."""
         with Bar(progress, "file") as bar:
             told = _told(bar, "removing")
             with calls():

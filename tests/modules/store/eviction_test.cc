@@ -54,6 +54,58 @@ TEST_CASE("a use makes a module the youngest") {
   CHECK(miss_of(*store, test::identity(1)) == MissReason::kNotEncoded);
 }
 
+// 16 tokens that stand at `position` of a conversation; all files are as large.
+ModuleIdentity link(std::int32_t position) {
+  ModuleIdentity id = test::identity();
+  id.attend = kLinkAttend;
+  id.context = test::digest(9);
+  id.runs = {{test::numbered(position, 16), position, true}};
+  return id;
+}
+
+void set_used_ago(const std::string& dir, const ModuleKey& key, std::chrono::seconds ago) {
+  set_used(dir, key, std::time(nullptr) - ago.count());
+}
+
+TEST_CASE("a deep link outlives its chain's beginning, and one that is worth less for longer") {
+  const TempFolder dir;
+  const std::uint64_t size = test::make_module(link(0))->bytes().size();
+  const auto store = open_store(dir.path(), 3 * size);
+  const ModuleKey beginning = put(*store, link(0)), end = put(*store, link(32760)),
+                  other = put(*store, link(16));
+  // Worth 1, 2 and 1, for 60 seconds more than these.
+  set_used_ago(dir.path(), beginning, 1000s);
+  set_used_ago(dir.path(), end, 1900s);
+  set_used_ago(dir.path(), other, 900s);
+  const auto left = [&] {
+    std::vector<bool> is_left;
+    for (const ModuleKey& key : {beginning, end, other})
+      is_left.push_back(store->inspect(key).ok());
+    return is_left;
+  };
+  REQUIRE(store->gc(2 * size).ok());
+  CHECK(left() == std::vector{false, true, true});
+  set_used_ago(dir.path(), end, 2000s);
+  put(*store, link(48));
+  REQUIRE(store->gc(2 * size).ok());
+  CHECK(left() == std::vector{false, false, true});
+}
+
+TEST_CASE("what was found again stays longer, beside what was only made") {
+  const TempFolder dir;
+  const auto store = open_store(dir.path());
+  const ModuleKey again = put(*store, link(0)), once = put(*store, link(16));
+  const std::uint64_t size = test::make_module(link(0))->bytes().size();
+  set_used_ago(dir.path(), again, 2000s);
+  set_used_ago(dir.path(), once, 1000s);
+  const timespec times[2] = {{std::time(nullptr) - 1200, 0}, {std::time(nullptr) - 1200, 0}};
+  const std::string stamp = dir.path() + "/v3/used/" + again.hex();
+  REQUIRE(::utimensat(AT_FDCWD, stamp.c_str(), times, 0) == 0);
+  REQUIRE(store->gc(size).ok());
+  CHECK(store->inspect(again).ok());
+  CHECK_FALSE(store->inspect(once).ok());
+}
+
 TEST_CASE("every way of being found is a use") {
   const TempFolder dir;
   const ModuleIdentity id = test::identity();
