@@ -26,8 +26,8 @@ struct PullReport {
 // verified whole and given its name at once, so that a pull which was ended goes on where it was.
 // `trusted`: whose signature its list must have; empty: whoever is its owner is believed, who is to
 // be this user or root. A module that cannot be had is reported, and the others are copied.
-// Errors: kIo, kNotFound, where the other store cannot be listed, kIo, kBudget, where this one cannot
-// take a file; kCancelled, where `progress`, which is told of files, stops it.
+// Errors: kIo, kNotFound, where the other store cannot be listed, kIo, kBudget, where this one
+// cannot take a file; kCancelled, where `progress`, which is told of files, stops it.
 Result<PullReport> pull_modules(ModuleStore& store, const std::string& from,
                                 const std::vector<PublicKey>& trusted,
                                 std::span<const ModuleKey> keys, Progress progress = {});

@@ -329,7 +329,9 @@ class Sequence {
       case 5:
         return pc_store_gc(store, in_.number(3), progress, user(), json(), error());
       case 6:
-        return in_.below(2) ? transfer(store, key, file, progress) : exchange(store, progress);
+        return in_.below(2) ? transfer(store, key, file, progress)
+                            : pc::test::exchange(in_, store, cache().path(), key, progress, user(),
+                                                 json(), error());
       default:
         return pc_store_open(in_.below(8) ? cache().path().c_str() : "/nowhere", in_.below(4),
                              stores_.made(), error());
@@ -346,25 +348,6 @@ class Sequence {
                                              file.c_str(), progress, user(), error());
     std::filesystem::remove(file);
     return status;
-  }
-
-  pc_status exchange(pc_store* store, pc_store_progress progress) {
-    const std::string list = cache().path() + "/v3/manifest",
-                      from = in_.below(4) ? cache().path() : "";
-    const char* const trust[] = {in_.below(2) ? list.c_str() : ""};
-    const char* const keys[] = {give_.name({"", "0", "zz"})};
-    switch (in_.below(3)) {
-      case 0:
-        return pc_store_pull(store, from.c_str(), trust, in_.below(2),
-                             in_.below(2) ? keys : nullptr, in_.below(2), progress, user(), json(),
-                             error());
-      case 1:
-        return pc_store_sign(store, in_.below(2) ? trust[0] : nullptr,
-                             in_.below(2) ? list.c_str() : nullptr, progress, user(), nullptr,
-                             error());
-      default:
-        return pc_manifest_keys(list.c_str(), trust, in_.below(2), json(), error());
-    }
   }
 
   pc_status session_call() {

@@ -233,4 +233,22 @@ inline pc_status call_on_chat(FuzzBytes& in, ApiArguments& give, const pc_engine
   return status;
 }
 
+// A call that carries modules between stores, or vouches for them; `dir` is a store's folder.
+inline pc_status exchange(FuzzBytes& in, pc_store* store, const std::string& dir, const char* key,
+                          pc_store_progress progress, void* user, char** json, pc_error* error) {
+  const std::string list = dir + "/v3/manifest";
+  const char* const trust[] = {in.below(2) ? list.c_str() : ""};
+  const char* const keys[] = {key};
+  switch (in.below(3)) {
+    case 0:
+      return pc_store_pull(store, in.below(4) ? dir.c_str() : "", trust, in.below(2),
+                           in.below(2) ? keys : nullptr, in.below(2), progress, user, json, error);
+    case 1:
+      return pc_store_sign(store, in.below(2) ? trust[0] : nullptr,
+                           in.below(2) ? list.c_str() : nullptr, progress, user, nullptr, error);
+    default:
+      return pc_manifest_keys(list.c_str(), trust, in.below(2), json, error);
+  }
+}
+
 }  // namespace pc::test
