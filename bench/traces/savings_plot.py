@@ -2,7 +2,7 @@
 """Seconds of computing saved against a store's budget, a line for each policy, as an SVG; no
 package is needed.
 
-    python3 bench/traces/plot.py FILE.svg NAME=RUNS.json [NAME=RUNS.json ...]
+    python3 bench/traces/savings_plot.py FILE.svg NAME=RUNS.json [NAME=RUNS.json ...]
 
 From what traces_bench --json writes; a panel for each name."""
 

@@ -11,8 +11,8 @@ from xml.etree import ElementTree
 
 import places
 
-SCRIPT = places.SOURCE / "bench/traces/plot.py"
-SPEC = importlib.util.spec_from_file_location("traces_plot", SCRIPT)
+SCRIPT = places.SOURCE / "bench/traces/savings_plot.py"
+SPEC = importlib.util.spec_from_file_location("savings_plot", SCRIPT)
 plot = importlib.util.module_from_spec(SPEC)
 SPEC.loader.exec_module(plot)
 SVG = "{http://www.w3.org/2000/svg}"
