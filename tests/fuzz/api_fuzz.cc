@@ -3,8 +3,7 @@
 // An input is a sequence of calls: each takes its handles from what earlier calls made, or NULL,
 // and its arguments from the input: texts with and without their length, structs of odd sizes,
 // options out of range, callbacks that cancel. Handles are closed in any order, so that what is
-// kept alive by others goes last. Every call answers with a status and, where it fails, with a
-// sentence; at the end everything is closed.
+// kept alive by others goes last. Every call answers with a status and, if it fails, a sentence.
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -329,9 +328,8 @@ class Sequence {
       case 5:
         return pc_store_gc(store, in_.number(3), progress, user(), json(), error());
       case 6:
-        return in_.below(2) ? transfer(store, key, file, progress)
-                            : pc::test::exchange(in_, store, cache().path(), key, progress, user(),
-                                                 json(), error());
+        if (in_.below(2)) return transfer(store, key, file, progress);
+        return exchange(in_, store, cache().path(), key, progress, user(), json(), error());
       default:
         return pc_store_open(in_.below(8) ? cache().path().c_str() : "/nowhere", in_.below(4),
                              stores_.made(), error());
