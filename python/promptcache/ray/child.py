@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 from pathlib import Path
-from typing import List, Optional, Sequence
+from typing import Callable, List, Optional, Sequence
 
 from ..errors import InternalError, NotFound
 
@@ -44,7 +44,10 @@ def command() -> str:
 class Child:
     """One server, until close()."""
 
-    def __init__(self, options: Sequence[str]) -> None:
+    def __init__(self, options: Sequence[str], at_its_end: Callable[[str], None]) -> None:
+        """at_its_end is told the last words of a server that ended by itself, behind its start."""
+        self._at_its_end = at_its_end
+        self._is_closing = False
         self.folder = tempfile.mkdtemp(prefix="promptcache.")  # its owner's alone, and so the socket
         self.socket = os.path.join(self.folder, "socket")
         self._log = open(os.path.join(self.folder, "log"), "w+b")
@@ -76,6 +79,7 @@ class Child:
         return self._log.read()[-_SAID:].decode("utf-8", "replace").strip() or "it said nothing"
 
     def close(self) -> None:
+        self._is_closing = True
         if self._process and self.is_running:
             self._process.terminate()
             try:
@@ -94,11 +98,13 @@ class Child:
             self._listening.set()
             return
         assert self._process.stdout
-        self._process.stdout.readline()  # "listening on ...", or nothing where it ended
-        if self._process.stdout.closed or not Path(self.socket).exists():
+        has_begun = bool(self._process.stdout.readline())  # "listening on ...", unless it ended
+        if not has_begun:
             self._process.wait()
         self._listening.set()
         self._process.wait()
+        if has_begun and not self._is_closing:
+            self._at_its_end(self.last_words())
 
 
 def _started(arguments: List[str], log: int) -> subprocess.Popen[bytes]:

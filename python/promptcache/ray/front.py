@@ -6,6 +6,7 @@ sees nothing of it; one that goes later ends the answer with an error in the pro
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import Any, AsyncIterator
 
@@ -17,6 +18,7 @@ from starlette.responses import Response, StreamingResponse
 
 from .asked import Asked, Begun
 from .beginnings import beginnings
+from .everyone import Everyone
 from .failing import broken, refused
 
 __all__ = ["Front"]
@@ -25,29 +27,44 @@ __all__ = ["Front"]
 _ATTEMPTS = 3
 # As the server has it; it refuses what is longer, packed or not, in its own words.
 _MOST_BODY = 16 << 20
+_METRICS = "text/plain; version=0.0.4"
 
 
 class Front:
     def __init__(self, engines: DeploymentHandle) -> None:
         self._engines = engines.options(stream=True)
+        self._everyone = Everyone(self._engines)
 
     async def __call__(self, request: Request) -> Response:
+        path = request.url.path
+        if path == "/metrics" and request.method == "GET":
+            return Response(await self._everyone.metrics(), media_type=_METRICS)
         asked = await asked_of(request)
         if len(asked.body) > _MOST_BODY:
-            return refused(request.url.path, 413, f"a request has {_MOST_BODY} bytes at most")
+            return refused(path, 413, f"a request has {_MOST_BODY} bytes at most")
+        body = read(asked.body)
+        asked.beginnings = beginnings(path, body)
+        await self._everyone.prepare(asked, path, body)
+        return await self._answer(asked, path)
+
+    async def _answer(self, asked: Asked, path: str) -> Response:
         for attempt in range(1, _ATTEMPTS + 1):
             answer = self._engines.remote(asked)
             try:
                 begun = await answer.__anext__()
+            except asyncio.CancelledError:  # the client left
+                answer.cancel()
+                raise
             except BackPressureError:
                 message = "all replicas of the fleet are busy, and so is their queue; try again later"
-                return refused(request.url.path, 429, message)
+                return refused(path, 429, message)
             except (RayError, RayServeException) as error:
                 if attempt == _ATTEMPTS:
                     message = f"{_ATTEMPTS} replicas of the fleet failed; try again later ({error})"
-                    return refused(request.url.path, 503, message)
+                    return refused(path, 503, message)
             else:
-                return _passed(request.url.path, begun, answer)
+                self._everyone.note(path, begun)
+                return _passed(path, begun, answer)
         raise AssertionError("the last attempt returns")
 
 
@@ -61,9 +78,7 @@ async def asked_of(request: Request) -> Asked:
     query: bytes = request.scope["query_string"]
     target = (raw_path.split(b"?")[0] + (b"?" + query if query else b"")).decode("latin-1")
     headers = [(bytes(name), bytes(value)) for name, value in request.headers.raw]
-    asked = Asked(request.method, target, headers, bytes(body))
-    asked.beginnings = beginnings(request.url.path, read(asked.body))
-    return asked
+    return Asked(request.method, target, headers, bytes(body))
 
 
 def read(body: bytes) -> Any:

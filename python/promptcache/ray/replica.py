@@ -8,7 +8,8 @@ not is fetched first, where that is quicker than to compute it.
 from __future__ import annotations
 
 import asyncio
-import contextlib
+import os
+import sys
 from pathlib import Path
 from typing import Any, AsyncIterator, Dict, List, Optional, Union
 
@@ -16,8 +17,10 @@ from ray import serve
 
 from .asked import Asked, Begun
 from .child import Child
+from .exchange import Exchange
 from .memory import Memory
 from .passing import Passing, passed
+from .schemas import Schemas
 from .stores import store_of
 
 __all__ = ["Engine"]
@@ -28,42 +31,50 @@ _REPORTED = 1024
 
 class Engine:
     """model, options: of `promptcache serve`; directory: of the stores, one for each node, or
-    `shared`, the one of all."""
+    `shared`, the one of all; exchange: fetch modules from other stores?"""
 
-    def __init__(
+    async def __init__(  # type: ignore[misc]  # Ray Serve awaits it
         self, model: str, options: List[str], directory: str, shared: bool, exchange: bool
     ) -> None:
         self._id = serve.get_replica_context().replica_id.unique_id
         self._store = store_of(Path(directory), shared)
         self._store.path.mkdir(parents=True, exist_ok=True)
-        self._child = Child(["-m", model, "--cache-dir", str(self._store.path), *options])
         self._memory = Memory(self._store.path)
-        self._number = 0  # of reports
-        self._passing: Optional[Passing] = None
-        self._child.wait_until_it_listens()
+        served = ["-m", model, "--cache-dir", str(self._store.path), "--quiet", *options]
+        self._child = Child(served, _end)
+        await asyncio.to_thread(self._child.wait_until_it_listens)
+        self._passing = Passing(self._child.socket)
+        self._schemas = Schemas(self._passing)
+        await self._schemas.give_to_server()
+        self._exchange: Optional[Exchange] = None
+        if exchange and not shared:
+            self._exchange = Exchange(self._store, self._id, self._passing, self._child.socket)
 
     async def __call__(self, asked: Asked) -> AsyncIterator[Union[Begun, bytes]]:
         """A Begun, and then the rest of the answer's bytes as they come."""
-        async with self._open().ask(asked) as answer:
-            content = answer.content
-            first = await content.readany()
+        if self._exchange and asked.beginnings:
+            await self._exchange.fetch_for(asked, self._memory.has(asked.beginnings))
+        async with self._passing.ask(asked) as answer:
+            first = await answer.content.readany()
             headers = passed(list(answer.raw_headers))
-            yield Begun(answer.status, headers, first, content.at_eof(), self._id)
-            while chunk := await content.readany():
+            is_whole = answer.content.at_eof()
+            yield Begun(answer.status, headers, first, is_whole, self._id)
+            while chunk := await answer.content.readany():
                 yield chunk
-        if asked.beginnings and answer.status == 200:
+        if answer.status == 200:
             self._memory.note(asked.beginnings)
+            await self._schemas.note(asked)
 
-    async def text(self, asked: Asked) -> str:
-        """The body of a short answer; "" where there is none."""
-        async with self._open().ask(asked) as answer:
-            return await answer.text() if answer.status == 200 else ""
-
-    def _open(self) -> Passing:
-        """In the event loop of the requests, which the constructor is not in."""
-        if self._passing is None:
-            self._passing = Passing(self._child.socket)
-        return self._passing
+    async def metrics(self, asked: Asked) -> AsyncIterator[Dict[str, str]]:
+        """One: the server's page, and this replica's own counters. asked: for routers, which replica
+        it is."""
+        exchanged = self._exchange.counted if self._exchange else {}
+        own = "".join(
+            f'promptcache_fleet_exchange_total{{outcome="{name}"}} {n}\n'
+            for name, n in sorted(exchanged.items())
+        )
+        page = await self._passing.text("/metrics")
+        yield {"replica": self._id, "store": self._store.name, "page": page + own}
 
     def record_replica_metadata(self) -> Dict[str, str]:
         return {"store": self._store.name}
@@ -73,13 +84,16 @@ class Engine:
         digests = b"".join(self._memory.newest(_REPORTED))
         return {"number": hash(digests), "digests": digests}
 
-    def check_health(self) -> None:
-        if not self._child.is_running:
-            raise RuntimeError(f"the server of this replica ended: {self._child.last_words()}")
-
     async def __del__(self) -> None:
-        """Ray calls it when a replica is retired, after its last answer."""
-        if self._passing:
-            with contextlib.suppress(Exception):
-                await self._passing.close()
+        """Ray awaits it when the replica is retired, after its last answer."""
+        if self._exchange:
+            self._exchange.close()
+        await self._passing.close()
         await asyncio.to_thread(self._child.close)
+
+
+def _end(last_words: str) -> None:
+    """Without its server a replica is none: it ends at once, so that no router sends it more, and
+    Ray Serve starts another."""
+    print(f"promptcache: the server of this replica ended: {last_words}", file=sys.stderr, flush=True)
+    os._exit(1)

@@ -8,22 +8,16 @@ same. Stale knowledge costs time alone: each replica can answer each request.
 from __future__ import annotations
 
 import random
-from collections import Counter
 from typing import Any, Dict, List, Optional
 
 from ray.serve.request_router import PendingRequest, ReplicaID, RequestRouter, RunningReplica
 
+from . import routed
 from .asked import Asked
 from .choose import SLACK, SPREAD, Replica, ranks
 from .table import Table
 
-__all__ = ["BeginningsRouter", "counted", "replicas"]
-
-# Of this process's routers, for its /metrics. An event: how often.
-counted: "Counter[str]" = Counter()
-# Of each deployment, by its name: those who answer, as this process's router knows them.
-replicas: Dict[str, List[str]] = {}
-
+__all__ = ["BeginningsRouter"]
 
 class BeginningsRouter(RequestRouter):  # type: ignore[misc]  # Ray has no types for it
     def initialize_state(
@@ -37,7 +31,7 @@ class BeginningsRouter(RequestRouter):  # type: ignore[misc]  # Ray has no types
 
     def update_replicas(self, replicas_now: List[RunningReplica]) -> None:
         super().update_replicas(replicas_now)
-        replicas[self._deployment_id.name] = [r.replica_id.unique_id for r in replicas_now]
+        routed.replicas[self._deployment_id.name] = [r.replica_id.unique_id for r in replicas_now]
         for replica in replicas_now:
             self._take_report(replica)
 
@@ -55,9 +49,14 @@ class BeginningsRouter(RequestRouter):  # type: ignore[misc]  # Ray has no types
         candidate_replicas: List[RunningReplica],
         pending_request: Optional[PendingRequest] = None,
     ) -> List[List[RunningReplica]]:
+        if pending_request:
+            # Where all of them are full, Ray asks again: after a pause, not in a loop of its own.
+            pending_request.routing_context.should_backoff = True
         asked = _asked(pending_request)
         if asked and asked.only:
-            return [[r for r in candidate_replicas if r.replica_id.unique_id == asked.only]]
+            one = [r for r in candidate_replicas if r.replica_id.unique_id == asked.only]
+            if one:  # else it is gone: whoever is asked says what is not there
+                return [one]
         has = self._table.has(asked.beginnings) if asked else {}
         seen = [
             Replica(has.get(_store(r), 0), self._load(r), r.max_ongoing_requests)
@@ -65,7 +64,7 @@ class BeginningsRouter(RequestRouter):  # type: ignore[misc]  # Ray has no types
         ]
         if asked:
             most = max((r.has for r in seen), default=0)
-            asked.holders = {s: n for s, n in has.items() if n == most}
+            asked.holders = {s: n for s, n in has.items() if n == most > 0}
         order = ranks(seen, self._draw, spread=self._spread, slack=self._slack)
         return [[candidate_replicas[index] for index in rank] for rank in order]
 
@@ -80,9 +79,8 @@ class BeginningsRouter(RequestRouter):  # type: ignore[misc]  # Ray has no types
             return
         store = _store(replica)
         if asked.beginnings:
-            wanted = max(asked.holders.values(), default=0)
-            best = store in asked.holders
-            counted["new" if wanted == 0 else "held" if best else "elsewhere"] += 1
+            outcome = "held" if store in asked.holders else "elsewhere" if asked.holders else "new"
+            routed.counted[outcome] += 1
             self._table.note(store, [b.digest for b in asked.beginnings])
 
     def on_replica_actor_died(self, replica_id: ReplicaID) -> None:
