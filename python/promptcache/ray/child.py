@@ -23,6 +23,7 @@ __all__ = ["Child", "command"]
 _PR_SET_PDEATHSIG = 1
 # What the server needs to end answers under way (5 s), and to write what they computed.
 _LAST_SECONDS = 15.0
+_PREFIX = "promptcache-replica."
 _SAID = 4000  # of the last words of a server that failed
 
 
@@ -48,7 +49,9 @@ class Child:
         """at_its_end is told the last words of a server that ended by itself, behind its start."""
         self._at_its_end = at_its_end
         self._is_closing = False
-        self.folder = tempfile.mkdtemp(prefix="promptcache.")  # its owner's alone, and so the socket
+        _sweep()
+        # Its owner's alone, and so the socket.
+        self.folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}.")
         self.socket = os.path.join(self.folder, "socket")
         self._log = open(os.path.join(self.folder, "log"), "w+b")
         self._arguments = [command(), "serve", "--socket", self.socket, *options]
@@ -105,6 +108,14 @@ class Child:
         self._process.wait()
         if has_begun and not self._is_closing:
             self._at_its_end(self.last_words())
+
+
+def _sweep() -> None:
+    """Folders of replicas that were killed, and could not remove them."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*.*"):
+        pid = folder.name[len(_PREFIX) :].partition(".")[0]
+        if pid.isdigit() and not Path("/proc", pid).exists():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _started(arguments: List[str], log: int) -> subprocess.Popen[bytes]:

@@ -15,12 +15,12 @@ from typing import Any
 
 from ..errors import InvalidArgument, Unsupported
 
-__all__ = ["add_to"]
+__all__ = ["SWIFT", "add_to"]
 
 # What a request costs on its way is measured with these (docs/SCALE.md): HAProxy in the place of
 # Ray's proxy in Python, and one event loop in each actor in the place of three. Ray reads them when
 # it is imported, in each of its processes.
-_SWIFT = {
+SWIFT = {
     "RAY_SERVE_ENABLE_HA_PROXY": "1",
     "RAY_SERVE_RUN_USER_CODE_IN_SEPARATE_THREAD": "0",
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
@@ -70,7 +70,7 @@ def _fleet(arguments: argparse.Namespace) -> int:
         raise Unsupported("a fleet needs Ray Serve: pip install 'promptcache[ray]'")
     if not Path(arguments.model).exists():
         raise InvalidArgument(f"--model {arguments.model}: there is no such file or folder")
-    for name, value in _SWIFT.items():
+    for name, value in SWIFT.items():
         os.environ.setdefault(name, value)
     _serve(arguments)
     return 0

@@ -15,6 +15,7 @@ from typing import Any, Dict, List, Mapping, Optional
 import ray
 from ray import serve
 from ray.serve.config import AutoscalingConfig, DeploymentActorConfig, RequestRouterConfig
+from ray.serve.schema import LoggingConfig
 
 from ..errors import InvalidArgument
 from .directory import Directory
@@ -33,6 +34,8 @@ _REPORT_SECONDS = 2.0
 # Answers under way have the time of a long one before a replica is ended.
 _LAST_ANSWERS_SECONDS = 60.0
 _FRONT_REQUESTS = 4096  # at once: most of them are streams that wait
+# Ray's access log would take half a millisecond of each request; `--log-requests` is the server's.
+_LOGGING = LoggingConfig(enable_access_log=False)
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def application(options: FleetOptions) -> serve.Application:
     )  # fmt: skip
     front = serve.deployment(Front).options(
         name="front", num_replicas=options.fronts, max_ongoing_requests=_FRONT_REQUESTS,
-        ray_actor_options={"num_cpus": 0},
+        ray_actor_options={"num_cpus": 0}, logging_config=_LOGGING,
     )  # fmt: skip
     return front.bind(engine)
 
@@ -82,7 +85,7 @@ def _deployment(options: FleetOptions) -> serve.Deployment:
         }  # fmt: skip
     return serve.deployment(Engine).options(
         name="engine", max_ongoing_requests=at_once, max_queued_requests=options.queue,
-        ray_actor_options={"num_cpus": options.cpus},
+        ray_actor_options={"num_cpus": options.cpus}, logging_config=_LOGGING,
         graceful_shutdown_timeout_s=_LAST_ANSWERS_SECONDS,
         request_router_config=RequestRouterConfig(
             request_router_class="promptcache.ray.router.BeginningsRouter",
