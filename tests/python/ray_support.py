@@ -36,8 +36,18 @@ except NotFound as missing:
     pytest.skip(f"SKIPPED: {missing}", allow_module_level=True)
 
 
-def model_in(folder):
-    tiny_model.main(folder)
+# Of few states for what it computes, so that to fetch them pays, as it does with real models.
+SLOW = {"hidden_size": 512, "intermediate_size": 2048, "num_hidden_layers": 6,
+        "num_attention_heads": 8, "num_key_value_heads": 1, "head_dim": 64}  # fmt: skip
+
+
+def model_in(folder, **shape):
+    own = dict(tiny_model.SHAPE)
+    tiny_model.SHAPE.update(shape)
+    try:
+        tiny_model.main(folder)
+    finally:
+        tiny_model.SHAPE.update(own)
     return str(folder)
 
 
@@ -121,7 +131,6 @@ class Fleet:
         return found
 
     def close(self):
-        serve.shutdown()
         ray.shutdown()
         self.cluster.shutdown()
 

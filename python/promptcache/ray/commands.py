@@ -110,7 +110,9 @@ def _serve(arguments: argparse.Namespace) -> None:
     except KeyboardInterrupt:
         print("stopping", file=sys.stderr)
     finally:
-        serve.shutdown()
+        # In a cluster of its own all ends with Ray; each server keeps what it has computed.
+        if arguments.address:
+            serve.shutdown()
         ray.shutdown()
 
 

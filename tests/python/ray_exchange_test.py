@@ -1,0 +1,101 @@
+"""Modules between the stores of two nodes: fetched where that is quicker, and never instead of an answer."""
+
+import concurrent.futures
+import json
+import pathlib
+
+import pytest
+
+from ray_support import SLOW, Single, fleet, is_alive, model_in, wait_until
+
+OUTCOMES = ("fetched", "computed", "late", "failed")
+CITY = "You are a guide to the city of Innsbruck. You know each tram by its number. " * 24
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return model_in(tmp_path_factory.mktemp("slow"), **SLOW)
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory, model):
+    with fleet(tmp_path_factory.mktemp("fleet"), 2, model=model) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def single(tmp_path_factory, model):
+    one = Single(tmp_path_factory.mktemp("single"), model)
+    yield one
+    one.close()
+
+
+def asked(place, question):
+    return [{"role": "system", "content": f"{place}: {CITY}"}, {"role": "user", "content": question}]
+
+
+def outcomes(server):
+    return {n: server.metric("promptcache_fleet_exchange_total", outcome=n) for n in OUTCOMES}
+
+
+def at_once(server, place, n, **fields):
+    with concurrent.futures.ThreadPoolExecutor(n) as pool:
+        return list(pool.map(lambda i: server.chat(asked(place, f"Then {i}?"), **fields), range(n)))
+
+
+def texts(answers):
+    return [answer["choices"][0]["message"]["content"] for answer in answers]
+
+
+def computed(answers):
+    return [answer["prompt_cache"]["tokens"]["computed"] for answer in answers]
+
+
+def test_what_the_other_store_has_is_fetched(two, single):
+    """More at once than one replica's share: the other one gets the rest, and fetches their beginning."""
+    two.chat(asked("A", "First?"))
+    answers = at_once(two, "A", 6, max_tokens=32)
+    assert outcomes(two)["fetched"] == 1, outcomes(two)
+    assert outcomes(two)["failed"] == 0
+    assert max(computed(answers)) < 100
+    assert texts(answers) == texts(at_once(single, "A", 6, max_tokens=32))
+    stores = [len(list(pathlib.Path(two.options.directory, f"node{i}").rglob("*.module"))) for i in (0, 1)]
+    assert min(stores) > 0
+
+
+def test_modules_of_a_schema_are_found_by_their_keys(two, single):
+    """Nobody's beginnings are known to a front that starts anew: the directory knows the files."""
+    schema = f'<schema name="innsbruck"><module name="trams">{CITY}</module></schema>'
+    for server in (two, single):
+        server.json("/pml/schemas", {"schema": schema})
+    holders = [i for i in (0, 1) if two.metric("promptcache_modules_total", outcome="not_encoded", store=f"node{i}") > 1]
+    prompt = '<prompt schema="innsbruck"><user><trams/>Question {}?</user></prompt>'
+    before = outcomes(two)["fetched"]
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        bodies = [{"temperature": 0, "max_tokens": 32, "prompt": prompt.format(i)} for i in range(8)]
+        answers = list(pool.map(lambda body: two.json("/pml/run", body), bodies))
+    assert texts(answers) == texts([single.json("/pml/run", body) for body in bodies])
+    assert outcomes(two)["fetched"] - before <= 1
+    assert holders
+
+
+def test_a_full_disk_costs_speed_and_no_answer(tmp_path, model, single):
+    import os
+    import subprocess
+
+    if os.geteuid() != 0:
+        pytest.skip("only root mounts a small disk")
+    stores = tmp_path / "stores"
+    for name in ("node0", "node1"):
+        (stores / name).mkdir(parents=True)
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(stores)])
+    if mounted.returncode:
+        pytest.skip("this machine mounts nothing")
+    try:
+        with fleet(tmp_path, 2, model=model) as full:
+            full.chat(asked("B", "First?"))
+            answers = at_once(full, "B", 6, max_tokens=32)
+            assert texts(answers) == texts(at_once(single, "B", 6, max_tokens=32))
+            assert outcomes(full)["fetched"] == 0
+    finally:
+        subprocess.run(["umount", "-l", str(stores)], check=True)
