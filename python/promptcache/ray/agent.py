@@ -12,18 +12,25 @@ import json
 import os
 import socket
 import tempfile
-from typing import Dict, Iterator, List, Optional, Set
+import time
+from typing import Iterator, List, NamedTuple, Optional, Set
 
 from ..errors import IOFailure
 from ..store import Store
 from .asked import Headers
 from .explained import Explained, explained
 
-__all__ = ["CHUNK", "Agent"]
+__all__ = ["CHUNK", "Agent", "Look"]
 
 # Four of them are on the way at once: 16 MiB for each transfer, on either side.
 CHUNK = 4 << 20
 _PATIENCE = 10.0  # seconds: of a server whose processors are all busy
+
+
+class Look(NamedTuple):
+    added: List[str]
+    removed: List[str]
+    seconds: float  # it took
 
 
 class Agent:
@@ -33,12 +40,13 @@ class Agent:
         self._server = server
         self._told: Set[str] = set()
 
-    def changes(self, whole: bool) -> Dict[str, List[str]]:
-        """Keys that are there and were not, and the other way, since this was asked last."""
+    def look(self, whole: bool) -> Look:
+        """What is there and was not, and the other way, since the look before; or all of it."""
+        began = time.monotonic()
         keys = {file["key"] for file in self._store.describe()["files"]}
         before = set() if whole else self._told
         self._told = keys
-        return {"added": sorted(keys - before), "removed": sorted(before - keys)}
+        return Look(sorted(keys - before), sorted(before - keys), time.monotonic() - began)
 
     def offer(self, target: str, headers: Headers, body: bytes) -> Optional[Explained]:
         """What this store has of a prompt; None where the server does not say."""

@@ -23,7 +23,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from ..errors import Error
 from ..store import Store
-from .agent import Agent
+from .agent import Agent, Look
 from .asked import Asked, Headers
 from .directory import Report
 from .explained import Explained, explained, route_of
@@ -71,17 +71,16 @@ class Exchange:
         """To the directory, as long as the replica lives; to a new directory all of it."""
         whole = True
         while True:
-            began = time.monotonic()
+            looked = 0.0
             try:
-                changes = await self._agent.changes.remote(whole)
-                report = Report(self._store.name, self._replica, whole, **changes)
-                heard = await serve.get_deployment_actor(DIRECTORY).report.remote(
-                    report, [self._agent]
-                )
-                whole = not heard
+                look: Look = await self._agent.look.remote(whole)
+                looked = look.seconds
+                report = Report(self._store.name, self._replica, whole, look.added, look.removed)
+                directory = serve.get_deployment_actor(DIRECTORY)
+                whole = not await directory.report.remote(report, [self._agent])
             except (RayError, ValueError, Error):  # gone; the next look finds the one after it
                 whole = True
-            await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * (time.monotonic() - began)))
+            await asyncio.sleep(max(_LOOK_SECONDS, _LOOK_SHARE * looked))
 
     async def fetch_for(self, asked: Asked, own: int) -> None:
         """own: bytes of the request's beginning that this store has, of what routers count."""

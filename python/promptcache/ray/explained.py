@@ -20,7 +20,7 @@ _ROUTES = {
 
 
 class Explained(NamedTuple):
-    computed_tokens: int
+    computed_tokens: int  # those of modules that would be encoded for it among them
     there: Dict[str, int]  # bytes of each file that would be used, by its key
     missing_modules: List[str]  # keys of modules that would be encoded
 
@@ -35,5 +35,5 @@ def explained(report: Mapping[str, Any]) -> Explained:
     for part in [*report["modules"], *report["chain"]]:
         if part["state"] != "miss":
             there[part["key"]] = part["bytes"]
-    missing = [part["key"] for part in report["modules"] if part["state"] == "miss"]
-    return Explained(report["computed_tokens"], there, missing)
+    missing = {part["key"]: part["tokens"] for part in report["modules"] if part["state"] == "miss"}
+    return Explained(report["computed_tokens"] + sum(missing.values()), there, list(missing))
