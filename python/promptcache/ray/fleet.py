@@ -25,6 +25,8 @@ from .replica import Engine
 
 __all__ = ["FleetOptions", "application", "build"]
 
+ROUTER = "promptcache.ray.router.BeginningsRouter"
+
 # A server makes 4 answers at once and holds a queue; what waits at the front can still go to
 # whichever replica is free first, and what waits at a replica cannot.
 _ANSWERS_AT_ONCE = 4
@@ -60,9 +62,10 @@ def build(arguments: Mapping[str, Any]) -> serve.Application:
     return application(FleetOptions(**arguments))
 
 
-def application(options: FleetOptions) -> serve.Application:
+def application(options: FleetOptions, router: str = ROUTER) -> serve.Application:
+    """router: another request router of Ray Serve, as module.class."""
     served = ["-t", str(options.cpus), *options.options]
-    engine = _deployment(options).bind(
+    engine = _deployment(options, router).bind(
         os.path.abspath(options.model), served, os.path.abspath(options.directory),
         options.shared, options.exchange,
     )  # fmt: skip
@@ -73,7 +76,7 @@ def application(options: FleetOptions) -> serve.Application:
     return front.bind(engine)
 
 
-def _deployment(options: FleetOptions) -> serve.Deployment:
+def _deployment(options: FleetOptions, router: str) -> serve.Deployment:
     at_once = _ANSWERS_AT_ONCE + _QUEUED_AT_REPLICA
     size: Dict[str, Any] = {"num_replicas": options.replicas}
     if options.max_replicas is not None:
@@ -88,7 +91,7 @@ def _deployment(options: FleetOptions) -> serve.Deployment:
         ray_actor_options={"num_cpus": options.cpus}, logging_config=_LOGGING,
         graceful_shutdown_timeout_s=_LAST_ANSWERS_SECONDS,
         request_router_config=RequestRouterConfig(
-            request_router_class="promptcache.ray.router.BeginningsRouter",
+            request_router_class=router,
             request_routing_stats_period_s=_REPORT_SECONDS,
         ),
         deployment_actors=[
