@@ -34,7 +34,8 @@ def wheel(folder, library, tag=TAG, inside=TAG, left_out=(), more=()):
     with zipfile.ZipFile(path, "w") as files:
         for name in check_wheel.WANTED:
             if name not in left_out:
-                files.writestr(name, library if ".so" in name else "")
+                is_code = ".so" in name or name == check_wheel.COMMAND
+                files.writestr(name, library if is_code else "")
         for name, content in more:
             files.writestr(name, content)
         files.writestr("promptcache-0.1.0.dist-info/WHEEL", f"Wheel-Version: 1.0\nTag: {inside}\n")

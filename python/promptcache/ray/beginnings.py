@@ -107,8 +107,13 @@ def _joined(parts: Any) -> Optional[str]:
     """Of a list of parts that are texts alone."""
     if not isinstance(parts, list):
         return None
-    texts = [part.get("text") if isinstance(part, Mapping) else None for part in parts]
-    return "".join(texts) if all(isinstance(text, str) for text in texts) else None
+    texts: List[str] = []
+    for part in parts:
+        text = part.get("text") if isinstance(part, Mapping) else None
+        if not isinstance(text, str):
+            return None
+        texts.append(text)
+    return "".join(texts)
 
 
 def _cut(model: str, texts: Iterator[str], most: int) -> List[Beginning]:

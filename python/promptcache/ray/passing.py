@@ -55,7 +55,8 @@ class Passing:
         asked = Asked("GET" if body is None else "POST", target, [], body or b"")
         async with self.ask(asked) as answer:
             answer.raise_for_status()
-            return await answer.text()
+            text: str = await answer.text()
+            return text
 
     async def close(self) -> None:
         await self._session.close()

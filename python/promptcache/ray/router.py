@@ -19,7 +19,7 @@ from .table import Table
 
 __all__ = ["BeginningsRouter"]
 
-class BeginningsRouter(RequestRouter):  # type: ignore[misc]  # Ray has no types for it
+class BeginningsRouter(RequestRouter):
     def initialize_state(
         self, spread: float = SPREAD, slack: float = SLACK, seed: Optional[int] = None
     ) -> None:
