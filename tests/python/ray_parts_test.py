@@ -42,6 +42,14 @@ def test_nothing_to_gain_is_not_worth_it_and_the_unknown_is_tried():
     assert rates.is_worth(1 << 30, 1)
 
 
+def test_nobody_waits_longer_than_computing_takes():
+    rates = Rates()
+    unknown = rates.patience(1)
+    rates.note_computed(1000, 1.0)
+    assert rates.patience(2000) == 2.0
+    assert 0 < rates.patience(0) < 1 and rates.patience(10**9) == unknown
+
+
 def test_an_explanation_says_what_is_there_and_what_is_missing():
     part = {"key": "a", "bytes": 10, "tokens": 5}
     report = {"computed_tokens": 7,

@@ -34,8 +34,9 @@ from .stores import NodeStore
 __all__ = ["DIRECTORY", "Exchange"]
 
 DIRECTORY = "directory"  # the deployment's actor of that name
-# Of a fetch, with all that belongs to it: nobody waits longer for what may not come.
-_DEADLINE = 10.0
+# Of text, and of a module of PML whose text is not seen: what routers count, in tokens.
+_BYTES_A_TOKEN = 4
+_TOKENS_OF_MODULES = 1000
 # Between two looks at the store; a store of many files is looked at less often, so that looking
 # takes a hundredth of the time at most.
 _LOOK_SECONDS = 2.0
@@ -87,10 +88,14 @@ class Exchange:
         path = asked.target.split("?")[0]
         route = route_of(path)
         wanted = max(asked.holders.values(), default=0)
-        if route is None or (own >= wanted and not path.startswith("/pml/")):
+        is_pml = path.startswith("/pml/")
+        if route is None or (own >= wanted and not is_pml):
             return
         try:
-            await asyncio.wait_for(self._fetch(asked, route), _DEADLINE)
+            if self._rates.tokens_a_second is None:
+                await self._measure()
+            tokens = max((wanted - own) // _BYTES_A_TOKEN, _TOKENS_OF_MODULES if is_pml else 0)
+            await asyncio.wait_for(self._fetch(asked, route), self._rates.patience(tokens))
         except asyncio.TimeoutError:
             self.counted["late"] += 1
         except (RayError, Error, OSError, ValueError):

@@ -13,6 +13,8 @@ __all__ = ["Rates"]
 _FIRST_BYTES_A_SECOND = 100e6
 # To ask, to write the file and to read it, however small it is; measured: docs/SCALE.md.
 _FIRST_WAIT = 0.05
+# Nobody waits longer for what may not come, whatever it would save; and to look is never too short.
+_LONGEST_WAIT, _SHORTEST_WAIT = 10.0, 0.25
 _WEIGHT = 0.3  # of the newest of what was measured
 
 
@@ -40,3 +42,9 @@ class Rates:
         if self.tokens_a_second is None:
             return True
         return _FIRST_WAIT + n_bytes / self.bytes_a_second < tokens / self.tokens_a_second
+
+    def patience(self, tokens: int) -> float:
+        """How long to wait for so many tokens at most: as long as to compute them."""
+        if self.tokens_a_second is None:
+            return _LONGEST_WAIT
+        return min(max(tokens / self.tokens_a_second, _SHORTEST_WAIT), _LONGEST_WAIT)
