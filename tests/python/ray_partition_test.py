@@ -19,6 +19,7 @@ from ray import serve  # isort: skip
 from ray_failing_test import asked, check, load
 
 BRIDGE, NET = f"pcb{os.getpid() % 10000}", f"10.{77 + os.getpid() % 100}.{os.getpid() % 250}"
+os.environ["RAY_AUTH_MODE"] = "disabled"  # `ray start` and ray.init() have other defaults
 # Ray thinks a node dead that has not answered for so long.
 HEALTH = {"RAY_health_check_initial_delay_ms": "1000", "RAY_health_check_period_ms": "1000",
           "RAY_health_check_failure_threshold": "4"}  # fmt: skip
@@ -66,7 +67,7 @@ class Apart(ray_support.Fleet):
         self.folder, self.network = pathlib.Path(folder), network
         self.environment = {**os.environ, **HEALTH, "RAY_ENABLE_AUTO_CONNECT": "0"}
         self.start("--head", f"--node-ip-address={NET}.1", "--port=6399", "--num-cpus=0", "--node-name=head",
-                   "--include-dashboard=false", f"--temp-dir={self.folder}/h")  # fmt: skip
+                   "--include-dashboard=false")  # fmt: skip
         for i in range(len(network.names)):
             self.start_node(i)
         ray.init(address=f"{NET}.1:6399", _node_ip_address=f"{NET}.1", log_to_driver=False)
@@ -86,11 +87,9 @@ class Apart(ray_support.Fleet):
 
     def close(self):
         ray.shutdown()
-        for pid in ip("netns", "pids", self.network.names[0], check=False).stdout.split():
-            os.kill(int(pid), 9)
         for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
             try:
-                if f"{self.folder}/h".encode() in path.read_bytes():
+                if f"{NET}.1".encode() in path.read_bytes() and int(path.parent.name) != os.getpid():
                     os.kill(int(path.parent.name), 9)
             except OSError:
                 continue

@@ -7,15 +7,16 @@ import http.client
 import importlib.util
 import os
 import signal
+import socket
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Dict
 
 from ..errors import InvalidArgument, Unsupported
 
-__all__ = ["SWIFT", "add_to"]
+__all__ = ["SWIFT", "add_to", "own_ports"]
 
 # What a request costs on its way is measured with these (docs/SCALE.md): HAProxy in the place of
 # Ray's proxy in Python, and one event loop in each actor in the place of three. Ray reads them when
@@ -70,10 +71,21 @@ def _fleet(arguments: argparse.Namespace) -> int:
         raise Unsupported("a fleet needs Ray Serve: pip install 'promptcache[ray]'")
     if not Path(arguments.model).exists():
         raise InvalidArgument(f"--model {arguments.model}: there is no such file or folder")
-    for name, value in SWIFT.items():
+    for name, value in [*SWIFT.items(), *own_ports().items()]:
         os.environ.setdefault(name, value)
     _serve(arguments)
     return 0
+
+
+def own_ports() -> Dict[str, str]:
+    """HAProxy's own pages, of which a second fleet on this machine must have others."""
+    with socket.socket() as one, socket.socket() as other:
+        one.bind(("127.0.0.1", 0))
+        other.bind(("127.0.0.1", 0))
+        return {
+            "RAY_SERVE_HAPROXY_METRICS_PORT": str(one.getsockname()[1]),
+            "RAY_SERVE_HAPROXY_STATS_PORT": str(other.getsockname()[1]),
+        }
 
 
 def _serve(arguments: argparse.Namespace) -> None:
@@ -93,13 +105,14 @@ def _serve(arguments: argparse.Namespace) -> None:
         fronts=arguments.fronts, cpus=cpus, shared=arguments.shared, exchange=arguments.exchange,
         queue=arguments.queue, options=arguments.options, **given,
     )  # fmt: skip
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, _stop)
     if arguments.address:
         ray.init(address=arguments.address, log_to_driver=False)
     else:
         # Ray counts processors to place actors: three replicas on two of them are asked for here.
-        ray.init(num_cpus=max(own, most * cpus), include_dashboard=False, log_to_driver=False)
+        ray.init(address="local", num_cpus=max(own, most * cpus), include_dashboard=False,
+                 log_to_driver=False)  # fmt: skip
+    for one in (signal.SIGINT, signal.SIGTERM):  # Ray has taken the second for itself
+        signal.signal(one, _stop)
     try:
         serve.start(http_options={"host": arguments.host, "port": arguments.port})
         serve.run(application(options))
