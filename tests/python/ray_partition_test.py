@@ -65,15 +65,23 @@ class Apart(ray_support.Fleet):
 
     def __init__(self, folder, network, **options):
         self.folder, self.network = pathlib.Path(folder), network
-        self.environment = {**os.environ, **HEALTH, "RAY_ENABLE_AUTO_CONNECT": "0"}
-        self.start("--head", f"--node-ip-address={NET}.1", "--port=6399", "--num-cpus=0", "--node-name=head",
-                   "--include-dashboard=false")  # fmt: skip
-        for i in range(len(network.names)):
+        self.environment = {**os.environ, **HEALTH}
+        self.head = f"{NET}.1:{ray_support.free_port()}"
+        try:
+            self.begin(**options)
+        except BaseException:
+            self.close()
+            raise
+
+    def begin(self, **options):
+        self.start("--head", f"--node-ip-address={NET}.1", f"--port={self.head.rpartition(':')[2]}",
+                   "--num-cpus=0", "--node-name=head", "--include-dashboard=false")  # fmt: skip
+        for i in range(len(self.network.names)):
             self.start_node(i)
-        ray.init(address=f"{NET}.1:6399", _node_ip_address=f"{NET}.1", log_to_driver=False)
+        ray.init(address=self.head, _node_ip_address=f"{NET}.1", log_to_driver=False)
         self.port = ray_support.free_port()
         serve.start(proxy_location="HeadOnly", http_options={"host": "0.0.0.0", "port": self.port})
-        self.run(replicas=len(network.names), directory=str(self.folder / "stores"),
+        self.run(replicas=len(self.network.names), directory=str(self.folder / "stores"),
                  options=ray_support.SERVED, **options)  # fmt: skip
 
     def start(self, *words, inside=()):
@@ -82,7 +90,7 @@ class Apart(ray_support.Fleet):
 
     def start_node(self, i):
         name = self.network.names[i]
-        self.start(f"--address={NET}.1:6399", f"--node-ip-address={NET}.{i + 2}", "--num-cpus=1",
+        self.start(f"--address={self.head}", f"--node-ip-address={NET}.{i + 2}", "--num-cpus=1",
                    f"--node-name=node{i}", inside=("ip", "netns", "exec", name))  # fmt: skip
 
     def close(self):
