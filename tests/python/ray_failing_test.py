@@ -70,8 +70,8 @@ class Load:
 
 
 @contextlib.contextmanager
-def load(server):
-    one = Load(server)
+def load(server, n=4):
+    one = Load(server, n)
     try:
         yield one
     finally:

@@ -19,6 +19,7 @@ from .table import Table
 
 __all__ = ["BeginningsRouter"]
 
+
 class BeginningsRouter(RequestRouter):
     def initialize_state(
         self, spread: float = SPREAD, slack: float = SLACK, seed: Optional[int] = None
