@@ -15,7 +15,7 @@ def model(tmp_path_factory):
 
 
 def test_more_than_the_queue_holds_are_told_to_come_again(tmp_path, model):
-    """Six at a replica, one in the queue: of 20 at once some are refused, and the others answered."""
+    """Six at a replica, one on its way to it: of 20 at once some are refused, the others answered."""
     with fleet(tmp_path, 1, model=model, queue=1) as one:
         body = {"temperature": 0, "max_tokens": 600, "logit_bias": {"257": -100},
                 "messages": [{"role": "user", "content": "Hm?"}]}  # fmt: skip
@@ -23,7 +23,6 @@ def test_more_than_the_queue_holds_are_told_to_come_again(tmp_path, model):
             answers = list(pool.map(lambda _: one.ask("POST", "/v1/chat/completions", body), range(20)))
         refused = [answer for answer in answers if answer[0] == 429]
         assert refused and {answer[0] for answer in answers} == {200, 429}
-        assert len(answers) - len(refused) >= 6
         for _, headers, data in refused:
             assert headers["retry-after"] == "1"
             assert json.loads(data)["error"]["type"] == "rate_limit_error"
