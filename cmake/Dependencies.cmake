@@ -30,7 +30,9 @@ if(PC_WITH_ONEDNN)
 endif()
 if(PC_BUILD_TOOLS)
   find_package(CLI11 REQUIRED)
-  pkg_check_modules(LIBEDIT IMPORTED_TARGET libedit)  # without it, chat edits no lines
+  if(NOT PC_BUILD_PYTHON)  # a wheel's command serves; it needs no terminal's libraries beside it
+    pkg_check_modules(LIBEDIT IMPORTED_TARGET libedit)  # without it, chat edits no lines
+  endif()
   find_package(Boost 1.81 REQUIRED)  # headers of Beast and Asio
 endif()
 if(PC_BUILD_TESTS)

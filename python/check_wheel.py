@@ -3,7 +3,7 @@
 
     check_wheel.py WHEEL
 
-Its name's tags are those inside; each library in it is for the tag's processor, has no symbols of a newer glibc than the tag's,
+Its name's tags are those inside; each library in it, and the command, is for the tag's processor, has no symbols of a newer glibc than the tag's,
 and links nothing but what lies beside it or what every such system has; the package's own files are there.
 Prints what is in it, or each sentence that is wrong, with status 1. Needs readelf (binutils), which reads any processor's files.
 """
@@ -19,8 +19,10 @@ TAG = re.compile(r"py3-none-manylinux_(\d+)_(\d+)_(x86_64|aarch64)")
 MACHINES = {"x86_64": "Advanced Micro Devices X86-64", "aarch64": "AArch64"}
 # manylinux (PEP 600) promises these, and GCC's at the age that belongs to the glibc.
 EVERYWHERE = re.compile(r"(libc|libm|libdl|libpthread|librt|libgcc_s|libstdc\+\+|libexpat|ld-linux-[a-z0-9-]+)\.so\.\d+")
+COMMAND = "promptcache/bin/promptcache"
 WANTED = ("promptcache/__init__.py", "promptcache/_c_api.py", "promptcache/lib/libpromptcache.so.0", "promptcache/py.typed",
-          "promptcache/library/__init__.py", "promptcache/program/__init__.py", "promptcache/integrations/llm.py")
+          COMMAND, "promptcache/ray/fleet.py", "promptcache/library/__init__.py", "promptcache/program/__init__.py",
+          "promptcache/integrations/llm.py")
 
 
 def readelf(path):
@@ -55,7 +57,7 @@ def wrong(wheel):
         inside = [files.read(name).decode() for name in names if name.endswith(".dist-info/WHEEL")]
         if not any(re.search(f"^Tag: {tag[0]}$", text, re.M) for text in inside):
             said.append(f"the tag of the name, {tag[0]}, is not the tag in WHEEL")
-        libraries = {pathlib.PurePath(n).name: files.extract(n, folder) for n in names if ".so" in n}
+        libraries = {pathlib.PurePath(n).name: files.extract(n, folder) for n in names if ".so" in n or n == COMMAND}
         return said + list(wrong_libraries(libraries, (int(tag[1]), int(tag[2])), tag[3]))
 
 

@@ -2,7 +2,7 @@
 """Does a server stand a day's traffic: 1,000 connections, kills and a full disk amid it?
 
     python3 bench/serve/trace_load.py TRACE.jsonl [--minutes 60] [--speed auto] [--connections 1000] [--kills 2]
-                                      [--disk MiB] [--verify 300] [--model FOLDER] [--url URL --kill COMMAND]
+                                      [--disk MiB] [--rounds 3] [--verify 300] [--model FOLDER] [--url URL --kill COMMAND]
 
 TRACE is a trace of requests by hashed blocks (Mooncake's: timestamp, output_length, hash_ids). Its first --minutes arrive
 as they did, so many times faster as --speed says (auto: so that four fifths of what the server answers on end come). A
@@ -10,7 +10,8 @@ block stands for a message of a few words, so prompts share beginnings as the tr
 of the trace. The model is the tiny one of the tests, in f32 (--precision exact). Each second request is streamed. All go
 over --connections connections that stay open.
 
-Amid it the server is killed (SIGKILL) --kills times and started again on its store, and with --disk (as root) the store
+With --rounds the same arrivals come so many times: what is kept of them is there from the second round on, so that memory
+which grows from the second to the last is lost. Amid them the server is killed (SIGKILL) --kills times and started again on its store, and with --disk (as root) the store
 lies on a file system of so many MiB, which is full for a quarter of the time. A client whose connection breaks, or who is
 sent away for a while (429, 503), asks again. With --url a server, or a fleet's front, is asked that runs already, and
 --kill is the command that kills a part of it.
@@ -236,25 +237,38 @@ def check(url, answers, n):
     return close, wrong
 
 
+def read_requests(a):
+    once = [json.loads(line) for line in a.trace.open()]
+    once = [r for r in once if r["timestamp"] < a.minutes * 60_000]
+    return [r | {"timestamp": r["timestamp"] + n * a.minutes * 60_000} for n in range(a.rounds) for r in once]
+
+
 async def run(a, server, url):
-    requests = [json.loads(line) for line in a.trace.open()]
-    requests = [r for r in requests if r["timestamp"] < a.minutes * 60_000]
+    requests, minutes = read_requests(a), a.minutes * a.rounds
     host, port = urlsplit(url).hostname, urlsplit(url).port
     speed = a.speed
     if speed == "auto":
         rate = await rate_of(host, port, requests)
-        speed = 0.8 * rate / (len(requests) / (a.minutes * 60))
+        speed = 0.8 * rate / (len(requests) / (minutes * 60))
     speed = float(speed)
-    print(f"{len(requests)} requests of {a.minutes:g} minutes, {speed:.1f} times faster, over {a.connections} connections", flush=True)
+    print(f"{len(requests)} requests of {minutes:g} minutes, {speed:.1f} times faster, over {a.connections} connections", flush=True)
     traffic, rows = Traffic(host, port, a.connections), []
     await traffic.open_all()
     watching = asyncio.create_task(watch(server, rows)) if server else None
-    disturbing = asyncio.create_task(disturb(a, server, a.minutes * 60 / speed))
+    disturbing = asyncio.create_task(disturb(a, server, minutes * 60 / speed))
     await arrive(traffic, requests, speed)
     disturbing.cancel()
     if watching:
         watching.cancel()
     return requests, traffic, rows
+
+
+def grows(rows, rounds):
+    """Is the most memory of the last round more than that of the second?"""
+    step = len(rows) // rounds
+    most = [max((row[0] for row in rows[n * step:(n + 1) * step]), default=0) for n in range(rounds)]
+    print("most anonymous memory, MiB by rounds:", *(f"{kib / 1024:.1f}" for kib in most))
+    return rounds > 2 and most[-1] > most[1] * MOST_GROWTH
 
 
 def report(a, requests, traffic, rows, close, wrong):
@@ -268,8 +282,7 @@ def report(a, requests, traffic, rows, close, wrong):
     print("anonymous memory, MiB by tenths:", *(f"{kib / 1024:.1f}" for kib in memory))
     print("descriptors by tenths:", *(f"{count:.0f}" for count in descriptors))
     lost = len(requests) - traffic.counts["answered"]
-    # Killed processes start small: memory is compared within what ran since.
-    grew = not a.kills and len(memory) == 10 and memory[9] > memory[4] * MOST_GROWTH
+    grew = grows(rows, a.rounds) and not a.kills  # killed processes start small
     grew |= len(descriptors) == 10 and descriptors[9] > statistics.median(descriptors) + 64
     write_json(a.json, {"counts": traffic.counts, "rows": rows, "wrong": wrong})
     print(f"{lost} lost, {'grew' if grew else 'did not grow'}")
@@ -281,6 +294,7 @@ def main():
     parser.add_argument("trace", type=Path)
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--speed", default="auto")
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--connections", type=int, default=1000)
     parser.add_argument("--kills", type=int, default=2)
     parser.add_argument("--disk", type=int, help="MiB of the store's file system, which is full for a while")

@@ -9,11 +9,13 @@ from typing import Optional, Sequence
 from .errors import Error
 from .library import commands as library_commands
 from .program import commands as program_commands
+from .ray import commands as ray_commands
 
 # Each adds its parsers, whose `run` takes the parsed arguments and gives the exit status.
 _COMMANDS = [
     library_commands.add_to,
     program_commands.add_to,
+    ray_commands.add_to,
 ]
 
 

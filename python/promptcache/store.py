@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Optional
+from typing import Any, Dict, Iterable, List, Optional
 
 from ._handle import Handle
-from ._library import StrPath, c_text, call, callback, calls, ffi, lib, make, path_bytes, report
+from ._library import (
+    StrPath, c_text, call, callback, calls, ffi, lib, make, owned_text, path_bytes, report,
+)  # fmt: skip
 from ._options import given_number
 from .progress import Bar, Progress
 
@@ -84,6 +86,28 @@ class Store(Handle):
     def unpin(self, key: str) -> None:
         """Undoes pin(): it may be evicted again."""
         call(lib.pc_store_unpin, self.handle, c_text(key, "the key"))
+
+    def export(
+        self, path: StrPath, keys: Optional[Iterable[str]] = None, *, progress: Progress = None
+    ) -> None:
+        """Writes modules, every byte verified, to a new file for another machine's store. keys:
+        beginnings that one file each has; None: all."""
+        texts = None if keys is None else [ffi.new("char[]", c_text(k, "the key")) for k in keys]
+        listed = ffi.NULL if texts is None else ffi.new("char *[]", texts)
+        with Bar(progress, "file") as bar:
+            told = _told(bar, "exporting")
+            with calls():
+                call(lib.pc_store_export, self.handle, listed, len(texts or ()),
+                     path_bytes(path), told, ffi.NULL)  # fmt: skip
+
+    def import_from(self, path: StrPath, *, progress: Progress = None) -> List[str]:
+        """Puts the modules of such a file into the store, all verified before one is in; gives their
+        keys. Whoever made the file is trusted: the sums find damage, not forgery."""
+        with Bar(progress, "file") as bar:
+            told = _told(bar, "importing")
+            with calls():
+                keys = owned_text(lib.pc_store_import, self.handle, path_bytes(path), told, ffi.NULL)
+        return keys.split()
 
 
 def _told(bar: Bar, what: str) -> Any:

@@ -53,7 +53,7 @@ def main():
     if what == "make":
         run = make(python, package)
     elif what == "pytest":
-        run = subprocess.run([python, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", *sys.argv[4:]],
+        run = subprocess.run([python, "-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *sys.argv[4:]],
                              cwd=ROOT, env={**os.environ, "PYTHONPATH": str(package), "PROMPTCACHE_LIBRARY": library})
     elif what == "pyright":
         run = pyright(python, package)
