@@ -12,7 +12,6 @@ from typing import Dict, NamedTuple, Sequence
 from arrivals import BLOCK, Request
 
 ROOT = Path(__file__).resolve().parents[2]
-LEAST = 0.1  # of 0, 0.1, 0.25 and 0.5 this found most (docs/SCALE.md)
 
 
 def chooser():
@@ -90,7 +89,7 @@ class Beginnings:
     much."""
 
     def __init__(self, n_nodes: int, seed: int, most_digests: int = 1 << 18,
-                 learns: bool = True, bounded: bool = True, least: float = LEAST) -> None:
+                 learns: bool = True, bounded: bool = True, least: float = CHOOSE.LEAST_SHARE) -> None:
         self.draw = random.Random(seed)
         self.table: "OrderedDict[int, Dict[int, None]]" = OrderedDict()
         self.most_digests, self.learns = most_digests, learns

@@ -5,7 +5,7 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from promptcache.ray.choose import SLACK, SPREAD, Replica, choose, ranks
+from promptcache.ray.choose import SLACK, SPREAD, Replica, choose, ranks, that_count
 
 REPLICAS = st.lists(
     st.builds(Replica, st.integers(0, 5), st.integers(0, 12), st.integers(0, 10)), max_size=9
@@ -78,3 +78,8 @@ def test_all_of_equals_are_drawn():
     replicas = [Replica(3, 0, 4), Replica(3, 0, 4), Replica(3, 0, 4), Replica(0, 0, 4)]
     drawn = {choose(replicas, random.Random(seed)) for seed in range(100)}
     assert drawn == {0, 1, 2}
+
+
+def test_what_all_share_draws_nobody():
+    assert that_count({"a": 99, "b": 100, "c": 1000}, 1000) == {"b": 100, "c": 1000}
+    assert that_count({}, 0) == {}

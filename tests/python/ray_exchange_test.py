@@ -51,6 +51,12 @@ def computed(answers):
     return [answer["prompt_cache"]["tokens"]["computed"] for answer in answers]
 
 
+def in_vain(server, answers, tokens):
+    """How many more of them computed so much than fetches came too late, or not: on a busy machine some do."""
+    told = outcomes(server)
+    return sum(n > tokens for n in computed(answers)) - told["late"] - told["computed"]
+
+
 def test_what_the_other_store_has_is_fetched(two, single):
     """More at once than one replica's share: the other one gets the rest, and fetches their
     beginning, unless the machine is so busy that computing is quicker."""
@@ -62,7 +68,7 @@ def test_what_the_other_store_has_is_fetched(two, single):
             break
     assert outcomes(two)["fetched"] >= 1, outcomes(two)
     assert outcomes(two)["failed"] == 0
-    assert max(computed(answers)) < 100
+    assert in_vain(two, answers, 100) <= 0, computed(answers)
     stores = [list(pathlib.Path(two.options.directory, f"node{i}").rglob("*.module")) for i in (0, 1)]
     assert all(stores)
 
@@ -81,5 +87,4 @@ def test_modules_of_a_schema_are_found_by_their_keys(two, single):
         answers = list(pool.map(lambda body: two.json("/pml/run", body), bodies))
     assert texts(answers) == texts([single.json("/pml/run", body) for body in bodies])
     assert outcomes(two)["fetched"] > before["fetched"], outcomes(two)
-    # Of those at once one or two may have waited in vain, as long as computing takes.
-    assert sum(n > 200 for n in computed(answers)) <= 2, computed(answers)
+    assert in_vain(two, answers, 200) <= 0, computed(answers)

@@ -14,7 +14,7 @@ from ray.serve.request_router import PendingRequest, ReplicaID, RequestRouter, R
 
 from . import routed
 from .asked import Asked
-from .choose import SLACK, SPREAD, Replica, ranks
+from .choose import SLACK, SPREAD, Replica, ranks, that_count
 from .table import Table
 
 __all__ = ["BeginningsRouter"]
@@ -58,7 +58,8 @@ class BeginningsRouter(RequestRouter):
             one = [r for r in candidate_replicas if r.replica_id.unique_id == asked.only]
             if one:  # else it is gone: whoever is asked says what is not there
                 return [one]
-        has = self._table.has(asked.beginnings) if asked else {}
+        of = asked.beginnings if asked else []
+        has = that_count(self._table.has(of), sum(b.n_bytes for b in of))
         seen = [
             Replica(has.get(_store(r), 0), self._load(r), r.max_ongoing_requests)
             for r in candidate_replicas
