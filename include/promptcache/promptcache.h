@@ -190,7 +190,7 @@ typedef struct pc_engine_options {
   uint32_t given; /* bits of pc_engine_given: whose zero is meant; others: PC_UNSUPPORTED */
   /* Folders of stores that are asked, in this order, for modules that cache_dir does not have, and
      never written to. They may not be there, or not answer: then they are done without, and
-     remarks say so. */
+     remarks say so. With PC_CACHE_OFF they are PC_INVALID_ARGUMENT. */
   const char* const* cache_from;
   size_t n_cache_from;
   /* Files of public keys (Ed25519, PEM), whose signatures in a store of cache_from (pc_store_sign)

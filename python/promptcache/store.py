@@ -109,6 +109,39 @@ class Store(Handle):
                 keys = owned_text(lib.pc_store_import, self.handle, path_bytes(path), told, ffi.NULL)
         return keys.split()
 
+    def pull(
+        self,
+        other: StrPath,
+        keys: Optional[Iterable[str]] = None,
+        *,
+        trust: Iterable[StrPath] = (),
+        progress: Progress = None,
+    ) -> Dict[str, Any]:
+        """Copies modules of another store, a folder, that are not here: keys of 64 digits, or all.
+        Each comes whole, so that what was ended goes on. trust: files of public keys, whose signature
+        is then asked for. Gives copied, there, and failed, each with its key and why."""
+        texts = None if keys is None else [ffi.new("char[]", c_text(k, "the key")) for k in keys]
+        listed = ffi.NULL if texts is None else ffi.new("char *[]", texts)
+        files = [ffi.new("char[]", path_bytes(file)) for file in trust]
+        with Bar(progress, "file") as bar:
+            told = _told(bar, "copying")
+            with calls():
+                result: Dict[str, Any] = report(
+                    lib.pc_store_pull, self.handle, path_bytes(other), ffi.new("char *[]", files),
+                    len(files), listed, len(texts or ()), told, ffi.NULL)  # fmt: skip
+                return result
+
+    def sign(self, private_key: Optional[StrPath] = None, *, progress: Progress = None) -> int:
+        """Writes the list of all modules, signed with the Ed25519 key in this file (PEM); gives how
+        many they are. Who trusts its public key can use this store, whoever may write to it."""
+        n = ffi.new("uint64_t *")
+        key = ffi.NULL if private_key is None else path_bytes(private_key)
+        with Bar(progress, "file") as bar:
+            told = _told(bar, "listing")
+            with calls():
+                call(lib.pc_store_sign, self.handle, key, ffi.NULL, told, ffi.NULL, n)
+        return int(n[0])
+
 
 def _told(bar: Bar, what: str) -> Any:
     def tell(_: Any, done: int, total: int) -> int:

@@ -162,3 +162,21 @@ def test_what_another_store_has_is_found_there(root, tmp_path):
         promptcache.Engine(model, cache="off", cache_from=tmp_path / "shared")
     with pytest.raises(ValueError, match="cache_copy"):
         promptcache.Engine(model, cache_copy="perhaps")
+
+
+def test_a_store_takes_what_another_has_and_what_was_signed(root, tmp_path):
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", tmp_path / "key"], check=True)
+    subprocess.run(["openssl", "pkey", "-in", tmp_path / "key", "-pubout", "-out", tmp_path / "pub"], check=True)
+    with promptcache.Engine(root / "models/city-guide", cache_dir=tmp_path / "shared") as engine:
+        engine.schema('<schema name="s"><module name="a">The museum of Oslo opens at ten.</module></schema>').encode()
+    (tmp_path / "own").mkdir()
+    with promptcache.Store(tmp_path / "shared") as shared, promptcache.Store(tmp_path / "own") as own:
+        keys = [file["key"] for file in shared.describe()["files"]]
+        with pytest.raises(promptcache.Error, match="manifest"):
+            own.pull(tmp_path / "shared", trust=[tmp_path / "pub"])
+        assert shared.sign(tmp_path / "key") == len(keys)
+        assert own.pull(tmp_path / "shared", [], trust=[tmp_path / "pub"])["copied"] == 0
+        assert own.pull(tmp_path / "shared", keys[:1], trust=[tmp_path / "pub"])["copied"] == 1
+        rest = own.pull(tmp_path / "shared")
+        assert (rest["copied"], rest["there"], rest["failed"]) == (len(keys) - 1, 1, [])
+        assert own.verify()["bad"] == 0
