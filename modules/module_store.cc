@@ -198,7 +198,8 @@ Result<std::unique_ptr<ModuleStore>> ModuleStore::open(StoreOptions options) {
   auto state = std::make_unique<State>();
   auto folder = CacheFolder::open(options.dir, kModuleTenant, access);
   if (!folder.ok() && !options.tiers.dirs.empty()) {
-    state->why_no_dir = folder.error().message;
+    state->why_no_dir =
+        options.dir.empty() ? "it has no directory of its own" : folder.error().message;
     folder = CacheFolder();
   }
   if (!folder.ok()) {

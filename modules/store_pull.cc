@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -45,6 +46,17 @@ Result<std::vector<ManifestEntry>> entries_of(const ModuleStore& store, Progress
     entries.push_back({file.key, module->bytes().size(), sha256(module->bytes())});
   }
   return entries;
+}
+
+// A list that another one is to have as well: who signs that vouches for this, so it must be one
+// that he has signed before.
+Result<Manifest> read_others(const std::string& path, const std::string& private_key) {
+  PC_TRY(Manifest others, Manifest::read(path));
+  if (private_key.empty()) return others;
+  PC_TRY(const SignedText own, sign("", private_key));
+  if (others.is_signed_by(std::array{own.key})) return others;
+  return error(Code::kMismatch, "the list " + path + " has no signature of " + private_key +
+                                    ", so what it says cannot be signed with it");
 }
 
 // In one step, so that a reader finds the old list or the new one. 0 or an errno.
@@ -93,8 +105,8 @@ Result<std::uint64_t> write_manifest(const ModuleStore& store, const std::string
                                      const std::string& with, Progress progress) {
   PC_TRY(std::vector<ManifestEntry> entries, entries_of(store, progress));
   if (!with.empty()) {
-    PC_TRY(const Manifest others, Manifest::read(with));
-    entries.insert(entries.end(), others.entries().begin(), others.entries().end());
+    PC_TRY(const Manifest others, read_others(with, private_key));
+    entries.insert(entries.begin(), others.entries().begin(), others.entries().end());
   }
   Manifest manifest(std::move(entries));
   if (!private_key.empty()) PC_CHECK_OK(manifest.sign_with(private_key));

@@ -34,8 +34,9 @@ Result<PullReport> pull_modules(ModuleStore& store, const std::string& from,
 
 // Writes the list of all the store's modules, every byte of which is verified, in its place in the
 // store. private_key: the file of a key that signs it; "": nobody does. with: a manifest whose
-// files are listed, too, which need not be here; "": none. Gives the number of files listed.
-// Errors: Manifest::read's and sign()'s; kCorrupt, of a damaged module; kIo; kCancelled.
+// files are listed, too, and need not be here; of files that both have it is what counts; "": none.
+// Gives the number of files listed. Errors: kMismatch, where private_key has not signed `with`;
+// Manifest::read's and sign()'s; kCorrupt, of a damaged module; kIo; kCancelled.
 Result<std::uint64_t> write_manifest(const ModuleStore& store, const std::string& private_key,
                                      const std::string& with, Progress progress = {});
 

@@ -90,7 +90,10 @@ Result<ModuleHandle> bring(Tier& tier, TierCopy copy, const ModuleKey& key,
   const auto slow = [&] { return copy == TierCopy::kAuto && is_slow(tier); };
   if (!must_copy && copy != TierCopy::kAlways && !slow()) {
     auto module = map_from(tier, *file, key, accept, home.folder);
-    if (!module.ok() || !slow()) return module;  // the first reading may have been slow
+    if (!module.ok() || !slow()) return module;
+    // This reading was slow: its pages are in memory now, and are copied from there.
+    auto copied = copy_from(tier, file, key, accept, home, true, [] { return true; });
+    return copied.ok() ? copied : module;
   }
   if (rate > 0 && tier.bytes_per_second() > 0 && tier.bytes_per_second() < rate)
     return error(Code::kCancelled, "reading it would take longer than computing it");

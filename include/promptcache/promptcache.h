@@ -1114,7 +1114,8 @@ PC_API pc_status pc_store_pull(pc_store* store, const char* from, const char* co
                                pc_error* error);
 /* Writes the list of the store's modules, of which every byte is verified: "v3/manifest" in its
  * folder. private_key: the file of a key (Ed25519, PEM) that signs it; NULL: nobody does. with: a
- * list whose files are listed as well, or NULL. listed: how many; may be NULL. */
+ * list, signed by that key (PC_MISMATCH), whose files are listed as well, or NULL. listed: how
+ * many; may be NULL. */
 PC_API pc_status pc_store_sign(pc_store* store, const char* private_key, const char* with,
                                pc_store_progress progress, void* user, uint64_t* listed,
                                pc_error* error);

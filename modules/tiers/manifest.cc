@@ -91,7 +91,10 @@ Result<Manifest> Manifest::parse(std::string_view text) {
       const auto key = take(&*line, ' ');
       const auto id = from_hex(key.value_or(""));
       const auto signature = to_signature(*line);
-      if (!id || !signature) return bad_line(n);
+      const auto is_theirs = [&](const Signed& s) { return s.key_id == id; };
+      if (!id || !signature || out.signatures_.size() == kMostSignatures ||
+          std::ranges::any_of(out.signatures_, is_theirs))
+        return bad_line(n);
       out.signatures_.push_back({*id, *signature});
       continue;
     }
@@ -103,14 +106,19 @@ Result<Manifest> Manifest::parse(std::string_view text) {
   return out;
 }
 
-Result<Manifest> Manifest::read(const std::string& path) {
+Result<Manifest> Manifest::read(const std::string& path, FunctionRef<void()> beat) {
   PC_TRY(const OpenFile file, open_regular(AT_FDCWD, path, path));
   const auto n_bytes = static_cast<std::uint64_t>(file.st.st_size);
   if (n_bytes > kMostBytes)
     return error(Code::kUnsupported, path + " has more than " + std::to_string(kMostBytes) +
                                          " bytes, which is no manifest of ours");
   std::string text(n_bytes, '\0');
-  PC_CHECK_OK(read_exactly(file.fd.get(), 0, std::as_writable_bytes(std::span(text))));
+  constexpr std::size_t kPiece = 1 << 20;
+  for (std::size_t at = 0; at < text.size(); at += kPiece) {
+    const auto rest = std::as_writable_bytes(std::span(text)).subspan(at);
+    PC_CHECK_OK(read_exactly(file.fd.get(), at, rest.first(std::min(kPiece, rest.size()))));
+    if (beat) beat();
+  }
   auto manifest = parse(text);
   if (manifest.ok()) return manifest;
   Error failure = std::move(manifest).error();

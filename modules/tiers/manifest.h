@@ -6,9 +6,9 @@
 //   ...
 //   signed <64 hex id of a public key> <128 hex signature>
 //
-// Signatures, any number, cover all lines before the first of them. Nothing of a list is believed
-// for which no signature of a trusted key holds. docs/MODULE_FORMAT.md.
-// Threads: values.
+// Signatures, one a key and kMostSignatures in all, cover all lines before the first of them.
+// Nothing of a list is believed for which no signature of a trusted key holds.
+// docs/MODULE_FORMAT.md. Threads: values.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/hash.h"
 #include "base/status.h"
 #include "modules/tiers/signature.h"
@@ -35,14 +36,17 @@ class Manifest {
  public:
   // A list of at most this many bytes is read: 400,000 files.
   static constexpr std::size_t kMostBytes = 64 << 20;
+  // Each that is looked at takes a pass over the list.
+  static constexpr std::size_t kMostSignatures = 64;
 
   Manifest() = default;
   // Sorts; of two entries of one key the first counts.
   explicit Manifest(std::vector<ManifestEntry> entries);
   // kCorrupt with the line; kUnsupported: of another version.
   static Result<Manifest> parse(std::string_view text);
-  // kNotFound, kIo; parse()'s. A store has it at CacheTenant::manifest.
-  static Result<Manifest> read(const std::string& path);
+  // kNotFound, kIo; parse()'s. A store has it at CacheTenant::manifest. Calls `beat`, where there
+  // is one, as it gets on.
+  static Result<Manifest> read(const std::string& path, FunctionRef<void()> beat = {});
 
   std::span<const ManifestEntry> entries() const { return entries_; }
   const ManifestEntry* find(const Digest& key) const;  // null: none

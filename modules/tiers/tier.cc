@@ -1,6 +1,8 @@
 #include "modules/tiers/tier.h"
 
 #include <algorithm>
+#include <system_error>
+#include <thread>
 #include <utility>
 
 #include "base/mutex.h"
@@ -18,6 +20,20 @@ constexpr milliseconds kListAge{2000}, kRest{15'000};
 constexpr std::size_t kPiece = 1 << 20;
 // What is read in less says more of one call than of the file system.
 constexpr std::uint64_t kMeasuredBytes = 1 << 20;
+
+// To close a file may be to wait for its file system as well (FUSE is told of it): who lets go of
+// the last handle must not.
+std::shared_ptr<const TierFile> closed_apart(std::shared_ptr<const TierFile> file) {
+  if (!file->may_hang) return file;
+  const TierFile* const opened = file.get();
+  return {opened, [held = std::move(file)](const TierFile*) mutable {
+            try {
+              std::thread([last = std::move(held)]() mutable { last = nullptr; }).detach();
+            } catch (const std::system_error&) {
+              // No thread is to be had: it is closed here.
+            }
+          }};
+}
 
 }  // namespace
 
@@ -37,6 +53,7 @@ struct Tier::State {
   Clock::time_point next_list PC_GUARDED_BY(mutex) = Clock::now();
   DigestSet damaged PC_GUARDED_BY(mutex);
   double bytes_per_second PC_GUARDED_BY(mutex) = 0;
+  Clock::time_point measured PC_GUARDED_BY(mutex);
   std::uint64_t n_found PC_GUARDED_BY(mutex) = 0, found_bytes PC_GUARDED_BY(mutex) = 0;
   std::uint64_t n_failed PC_GUARDED_BY(mutex) = 0;
 
@@ -102,9 +119,12 @@ Result<std::shared_ptr<const TierFile>> Tier::open(const Digest& key) {
   using Opened = Result<std::shared_ptr<const TierFile>>;
   const auto opened = std::make_shared<Opened>(error(Code::kOutOfMemory, "not enough memory"));
   const auto trip = [opened, key, state = state_](Courier::Pulse&) {
-    *opened = state->latest()->open(state->dir, state->tenant, key);
+    auto file = state->latest()->open(state->dir, state->tenant, key);
+    *opened = file.ok() ? Opened(closed_apart(std::move(file).value())) : std::move(file);
   };
-  if (!courier_.run(trip)) return away();
+  const auto end = Clock::now() + kOpenPatience;
+  if (!courier_.run(trip, [&] { return Clock::now() < end; }))
+    return Clock::now() < end ? away() : error(Code::kCancelled, "others are reading there");
   return *opened;
 }
 
@@ -140,11 +160,13 @@ void Tier::note_read(std::uint64_t n_bytes, std::chrono::nanoseconds time) {
   const MutexLock lock(state_->mutex);
   double& known = state_->bytes_per_second;
   known = known == 0 ? rate : (known + rate) / 2;
+  state_->measured = Clock::now();
 }
 
 double Tier::bytes_per_second() const {
   const MutexLock lock(state_->mutex);
-  return state_->bytes_per_second;
+  // What was slow for a while is tried again.
+  return Clock::now() - state_->measured < kRest ? state_->bytes_per_second : 0;
 }
 
 void Tier::note_found(std::uint64_t n_bytes) {

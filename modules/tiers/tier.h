@@ -56,7 +56,10 @@ class Tier {
   // The whole list, read now. kIo, kNotFound, kOutOfMemory: why there is none.
   Result<std::vector<Digest>> list();
 
-  // kNotFound; kIo, also where the tier does not answer, and for what is not to be trusted.
+  // kNotFound; kIo, also where the tier does not answer, and for what is not to be trusted;
+  // kCancelled where others have kept its courier busy for kOpenPatience. The file is closed where
+  // nobody waits for that.
+  static constexpr std::chrono::milliseconds kOpenPatience{3000};  // a hang is noticed before
   Result<std::shared_ptr<const TierFile>> open(const Digest& key);
 
   // Reads all bytes of a file, target.bytes.size() of them. kIo; kCorrupt where there are fewer;
@@ -66,7 +69,7 @@ class Tier {
 
   // So much was read in that time. Short reads say nothing of a file system, and do not count.
   void note_read(std::uint64_t n_bytes, std::chrono::nanoseconds time);
-  double bytes_per_second() const;  // 0: not known
+  double bytes_per_second() const;  // 0: not known, or not lately
 
   void note_found(std::uint64_t n_bytes);
   // The file was listed and could not be used; `for_good`: it is damaged, and not to be listed

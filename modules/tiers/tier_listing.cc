@@ -21,12 +21,12 @@ Result<UniqueFd> open_files(const std::string& dir, std::string_view files, Stat
 }
 
 Result<Manifest> read_signed(const std::string& path, std::span<const PublicKey> trusted,
-                             const Error& not_ours) {
+                             const Error& not_ours, FunctionRef<void()> beat) {
   const auto untrusted = [&](const std::string& why) {
     return error(Code::kIo, not_ours.message + ", and " + why);
   };
   if (trusted.empty()) return untrusted("no key was named whose signature would do");
-  auto manifest = Manifest::read(path);
+  auto manifest = Manifest::read(path, beat);
   if (!manifest.ok()) return untrusted(manifest.error().message);
   if (manifest->is_signed_by(trusted)) return manifest;
   return untrusted("its manifest has no signature of a key that is trusted here");
@@ -57,7 +57,7 @@ Result<TierListing> TierListing::read(const std::string& dir, const CacheTenant&
   listing.is_ours = trust.ok();
   if (!trust.ok()) {
     PC_TRY(listing.manifest,
-           read_signed(dir + "/" + std::string(tenant.manifest), trusted, trust.error()));
+           read_signed(dir + "/" + std::string(tenant.manifest), trusted, trust.error(), beat));
   }
   PC_CHECK_OK(for_each_name(files.get(), [&](std::string_view name) {
     beat();

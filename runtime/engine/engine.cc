@@ -373,7 +373,9 @@ Status Engine::open_store(const EngineOptions& options) {
     store.tiers = tiers;
     store.dir = options.cache_dir;
     if (store.dir.empty()) {
-      PC_TRY(store.dir, default_cache_dir());
+      auto dir = default_cache_dir();
+      if (!dir.ok() && tiers.dirs.empty()) return std::move(dir).error();
+      if (dir.ok()) store.dir = std::move(dir).value();
     }
     store.read_only = options.cache_mode == CacheMode::kReadOnly;
     store.budget_bytes = options.cache_bytes;

@@ -100,6 +100,8 @@ TEST_CASE("a manifest lists and signs every file, and those of another list") {
   const auto more = open_store(other.path());
   put(*more, identity(1));
   CHECK(must(write_manifest(*more, "", path)) == 2);
+  CHECK(must(write_manifest(*more, keys.path("ann.key"), path)) == 2);
+  expect_error(write_manifest(*more, keys.path("bob.key"), path), Code::kMismatch, 0, 0, "bob.key");
   CHECK(must(Manifest::read(other.path() + "/v3/manifest")).find(key.digest));
   expect_error(write_manifest(*more, "", other.path() + "/none"), Code::kNotFound, 0, 0, "none");
   expect_error(write_manifest(*more, other.path() + "/key", ""), Code::kNotFound, 0, 0, "key");

@@ -30,7 +30,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         begin = self.headers.get("Range", "")
         path = pathlib.Path(self.translate_path(self.path))
         self.server.asked.append((self.path, begin))
-        if not begin or not path.is_file():
+        if not begin or not path.is_file() or not self.server.has_ranges:
             return super().do_GET()
         data = path.read_bytes()[int(begin.removeprefix("bytes=").rstrip("-")):]
         self.send_response(206)
@@ -183,7 +183,7 @@ class Addresses(ExchangeTest):
         self.shared.mkdir()
         handler = functools.partial(Handler, directory=str(self.shared))
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.server.asked = []
+        self.server.asked, self.server.has_ranges = [], True
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
@@ -213,6 +213,55 @@ class Addresses(ExchangeTest):
         self.assertIn((f"/v3/objects/{self.keys[0]}.module", "bytes=1000-"), self.server.asked)
         self.assertEqual(self.in_other("cache", "verify")["bad"], 0)
         self.assertEqual(self.objects(self.other), self.keys)
+
+    def test_a_list_that_somebody_else_wrote_is_not_signed(self):
+        key, _ = self.signing_keys()
+        (self.shared / "v3").mkdir()
+        forged = f"promptcache manifest 1\n{'ab' * 32} 4096 {'cd' * 32}\n"
+        (self.shared / "v3/manifest").write_text(forged)
+        self.command("cache", "push", self.url, "--all", "--sign-key", key, expect=4)
+        self.assertIn("no signature of", self.err)
+        self.assertEqual((self.shared / "v3/manifest").read_text(), forged)
+
+    def test_a_push_says_what_it_could_not_send(self):
+        bad = self.cache / "v3/objects" / f"{self.keys[0]}.module"
+        bad.chmod(0o600)
+        bad.write_bytes(bad.read_bytes()[:-1] + b"x")
+        report = self.json("cache", "push", self.url, "--all", expect=4)
+        self.assertEqual([f["key"] for f in report["failed"]], self.keys[:1])
+        self.assertEqual(self.objects(self.shared), self.keys[1:])
+        self.assertNotIn(self.keys[0], (self.shared / "v3/manifest").read_text())
+
+    def test_a_push_lists_what_it_sent_alone(self):
+        name = "".join(c if c.isalnum() else "_" for c in self.url)
+        left = self.cache / "incoming" / name / "v3/objects"  # of a push that was ended
+        left.mkdir(parents=True)
+        shutil.copy(self.cache / "v3/objects" / f"{self.keys[1]}.module", left)
+        self.command("cache", "push", self.url, self.keys[0])
+        self.assertNotIn(self.keys[1], (self.shared / "v3/manifest").read_text())
+
+    def test_files_that_others_of_the_group_may_write_are_nowhere_made(self):
+        old = os.umask(0o002)
+        try:
+            self.command("cache", "push", self.url, "--all")
+            self.in_other("cache", "pull", self.url, "--all")
+        finally:
+            os.umask(old)
+        self.assertEqual(self.objects(self.other), self.keys)
+
+    def test_a_server_without_ranges_sends_the_whole_file(self):
+        self.command("cache", "push", self.url, "--all")
+        self.server.has_ranges = False
+        name = "".join(c if c.isalnum() else "_" for c in self.url)
+        incoming = self.other / "incoming" / name / "v3/objects"
+        incoming.mkdir(parents=True)
+        (incoming / f"{self.keys[0]}.module.part").write_bytes(b"x" * 100)
+        self.in_other("cache", "pull", self.url, "--all")
+        self.assertEqual(self.objects(self.other), self.keys)
+
+    def test_an_address_with_a_users_name_is_no_name_of_this_machine(self):
+        self.command("cache", "pull", "http://localhost:x@127.0.0.2:9/", "--all", expect=2)
+        self.assertIn("https://", self.err)
 
     def test_what_is_not_there_or_not_signed_is_an_error_that_says_so(self):
         _, pub = self.signing_keys()

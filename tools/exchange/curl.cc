@@ -58,17 +58,14 @@ Outcome run(std::vector<std::string> arguments) {
 // https stays https wherever a server sends us.
 std::vector<std::string> curl(const std::string& url, std::vector<std::string> options) {
   const bool is_secure = url.starts_with("https:");
-  std::vector<std::string> out = {"curl",
-                                  "-q",
-                                  "--silent",
-                                  "--show-error",
-                                  "--fail",
-                                  "--location",
-                                  "--retry",
-                                  "3",
-                                  "--netrc-optional",
-                                  "--proto",
-                                  is_secure ? "=https" : "=http,https"};
+  std::vector<std::string> out = {"curl",       "-q",
+                                  "--silent",   "--show-error",
+                                  "--globoff",  "--fail",
+                                  "--location", "--retry",
+                                  "3",          "--netrc-optional",
+                                  "--proto",    is_secure ? "=https" : "=http,https"};
+  if (!is_secure) out.insert(out.end(), {"--proto-redir", "=https"});
+  if (is_this_machine(url)) out.insert(out.end(), {"--noproxy", "*"});
   out.insert(out.end(), options.begin(), options.end());
   out.push_back("--");
   out.push_back(url);
@@ -92,10 +89,27 @@ bool is_url(const std::string& place) {
   return place.starts_with("http://") || place.starts_with("https://");
 }
 
+bool is_this_machine(const std::string& url) {
+  std::string host = url.substr(url.find("//") + 2);
+  host = host.substr(0, host.find_first_of("/?#"));
+  host.erase(0, host.rfind('@') + 1);  // 0 where there is no name of a user
+  const std::size_t port = host.rfind(':');
+  if (port != host.npos && host.find(']', port) == host.npos) host.resize(port);
+  return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
+}
+
 bool fetch(const std::string& url, const std::string& file) {
   const std::string part = file + ".part";
-  const Outcome got =
-      run(curl(url, {"--continue-at", "-", "--output", part, "--write-out", "\n%{http_code}"}));
+  constexpr int kNoRanges = 33, kCannotResume = 36;  // curl's words for it: curl(1)
+  const auto try_once = [&] {
+    return run(
+        curl(url, {"--continue-at", "-", "--output", part, "--write-out", "\n%{http_code}"}));
+  };
+  Outcome got = try_once();
+  if (got.exit_code == kNoRanges || got.exit_code == kCannotResume) {
+    std::filesystem::remove(part);
+    got = try_once();
+  }
   if (status_of(got) == "404") return false;
   if (got.exit_code != 0) throw failed("fetch", url, got);
   std::filesystem::rename(part, file);

@@ -12,6 +12,8 @@ namespace pc::cli {
 
 // Is this the address of a store, and not a folder?
 bool is_url(const std::string& place);
+// Is it one of this machine's own names for itself, which nobody else can answer for?
+bool is_this_machine(const std::string& url);
 
 // Fetches to a file, going on where an unfinished one of this name ends. False: there is no such
 // thing (404).

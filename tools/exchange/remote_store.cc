@@ -1,7 +1,10 @@
 #include "tools/exchange/remote_store.h"
 
+#include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "tools/exchange/curl.h"
 
@@ -17,13 +20,11 @@ std::string object(const std::string& place, const std::string& key) {
   return place + kObjects + "/" + key + ".module";
 }
 
-bool is_this_machine(const std::string& url) {
-  const std::string rest = url.substr(url.find("//") + 2);
-  for (const std::string host : {"localhost", "127.0.0.1", "[::1]"})
-    if (rest.starts_with(host) &&
-        (rest.size() == host.size() || rest[host.size()] == ':' || rest[host.size()] == '/'))
-      return true;
-  return false;
+ModuleKeys lines_of(const std::string& path) {
+  ModuleKeys lines;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) lines.insert(line);
+  return lines;
 }
 
 std::string folder_name(const std::string& url) {
@@ -72,24 +73,36 @@ const std::string& RemoteStore::fetch_modules(const ModuleKeys& keys, const Modu
   return dir_;
 }
 
-std::size_t RemoteStore::send_modules(const std::string& own_dir, const ModuleKeys& keys,
-                                      const std::string& private_key) {
-  fs::remove_all(dir_);
-  fs::create_directories(dir_ + kObjects);
-  const std::string theirs = dir_ + "/theirs";
+RemoteStore::Sent RemoteStore::send_modules(const std::string& own_dir, const ModuleKeys& keys,
+                                            const std::string& private_key) {
+  const std::string theirs = dir_ + "/theirs", sent_file = dir_ + "/sent";
+  fs::remove(theirs);
   const bool has_list = fetch(url_ + kList, theirs);
+  const ModuleKeys listed = has_list ? keys_in(theirs, {}) : ModuleKeys();
+  Sent sent;
+  std::vector<std::string> wanted;
+  std::ranges::set_difference(keys, listed, std::back_inserter(wanted));
+  sent.n_there = keys.size() - wanted.size();
+  // What another push or pull left here is not sent, so the list must not have it.
+  for (const auto& entry : fs::directory_iterator(dir_ + kObjects))
+    if (!std::ranges::binary_search(wanted, entry.path().stem().string()) ||
+        entry.path().extension() != ".module")
+      fs::remove(entry);
   promptcache::Store outgoing(dir_);
-  outgoing.pull(own_dir, {}, std::vector<std::string>(keys.begin(), keys.end()));
-  outgoing.sign(private_key, has_list ? theirs : "");
-  std::size_t n_sent = 0;
-  for (const std::string& key : keys) {
+  sent.failed = parse_report(outgoing.pull(own_dir, {}, wanted))["failed"];
+  outgoing.sign(private_key, has_list ? theirs : "");  // refused before anything is sent
+  const ModuleKeys before = lines_of(sent_file);
+  std::ofstream record(sent_file, std::ios::app);
+  for (const std::string& key : wanted) {
     const std::string file = object(dir_, key);
-    if (!fs::exists(file) || size_at(object(url_, key)) == fs::file_size(file)) continue;
-    send(object(url_, key), file);
-    ++n_sent;
+    if (!fs::exists(file)) continue;  // it failed
+    const bool is_there = before.contains(key) && size_at(object(url_, key)) == fs::file_size(file);
+    if (!is_there) send(object(url_, key), file);
+    record << key << std::endl;
+    ++sent.n_sent;
   }
   send(url_ + kList, dir_ + kList);
-  return n_sent;
+  return sent;
 }
 
 void RemoteStore::end() {

@@ -25,10 +25,15 @@ class RemoteStore {
   // Fetches these, as far as `own` does not have them, and gives the folder that has them then.
   const std::string& fetch_modules(const ModuleKeys& keys, const ModuleKeys& own);
 
-  // Sends these modules of the own store, and then the list of all that it has, signed with
-  // private_key or, "", by nobody. Gives how many were sent: what is there is not sent again.
-  std::size_t send_modules(const std::string& own_dir, const ModuleKeys& keys,
-                           const std::string& private_key);
+  struct Sent {
+    std::size_t n_sent = 0, n_there = 0;
+    Json failed;  // as pc_store_pull reports them: the own store's files that are no good
+  };
+  // Sends these modules of the own store, as far as the list there does not have them, and then the
+  // list of all, signed with private_key, which must have signed the one that was there, or, "", by
+  // nobody. What was sent before an end is not sent again.
+  Sent send_modules(const std::string& own_dir, const ModuleKeys& keys,
+                    const std::string& private_key);
 
   // Removes the folder: what was fetched is in the own store now.
   void end();

@@ -1,5 +1,7 @@
 // cache push, cache pull, cache sign: modules on their way between stores.
 
+#include <sys/stat.h>
+
 #include <chrono>
 #include <filesystem>
 
@@ -60,8 +62,8 @@ ExitCode tell(const Options& options, const std::string& report, const char* wha
   std::string text;
   for (const Json& f : json["failed"].items())
     text += cell(f["key"]) + ": " + cell(f["why"]) + "\n";
-  text += format_count(json["copied"].number().value_or(0), "module") + " " + what + ", " +
-          size_cell(json["copied_bytes"]) + "; " + cell(json["there"]) + " there already\n";
+  text += format_count(json["copied"].number().value_or(0), "module") + " " + what + "; " +
+          cell(json["there"]) + " there already\n";
   print(options.json ? report + "\n" : text);
   return json["failed"].items().empty() ? kSuccess : kModelOrStore;
 }
@@ -69,12 +71,13 @@ ExitCode tell(const Options& options, const std::string& report, const char* wha
 ExitCode push_to_url(const Options& options, const std::string& url, const std::string& own_dir,
                      const ModuleKeys& keys) {
   RemoteStore remote(url, own_dir, options.cache_trust);
-  const std::size_t n = remote.send_modules(own_dir, keys, options.signing_key);
+  const RemoteStore::Sent sent = remote.send_modules(own_dir, keys, options.signing_key);
   remote.end();
-  print(options.json ? Json::object().set("copied", n).set("there", keys.size() - n).dump() + "\n"
-                     : format_count(n, "module") + " sent; " + std::to_string(keys.size() - n) +
-                           " there already\n");
-  return kSuccess;
+  const Json report = Json::object()
+                          .set("copied", sent.n_sent)
+                          .set("there", sent.n_there)
+                          .set("failed", sent.failed);
+  return tell(options, report.dump(), "sent");
 }
 
 // What a folder's owner has listed, or what can be seen in it.
@@ -94,6 +97,7 @@ ModuleKeys keys_in_folder(const Options& options, const std::string& dir) {
 }  // namespace
 
 ExitCode cache_push(const Options& options) {
+  ::umask(077);  // what is staged, and a new store, is this user's alone
   const std::string place = place_of(options, "push");
   if (!selects(options))
     throw Failure(kUsage,
@@ -114,6 +118,7 @@ ExitCode cache_push(const Options& options) {
 }
 
 ExitCode cache_pull(const Options& options) {
+  ::umask(077);
   const std::string place = place_of(options, "pull");
   if (!selects(options) || options.used_days)
     throw Failure(

@@ -77,6 +77,7 @@ TEST_CASE("a bad list names its line, another version itself") {
   const std::string signature = "signed " + key + " " + key + key + "\n";
   must(Manifest::parse(title + line + signature));
   expect_error(Manifest::parse(title + signature + line), Code::kCorrupt, 0, 0, "line 3");
+  expect_error(Manifest::parse(title + signature + signature), Code::kCorrupt, 0, 0, "line 3");
 }
 
 TEST_CASE("a manifest is read from its file, which may not be there") {
