@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Modules of other stores: --cache-from, cache push, cache pull, cache sign."""
+import fcntl
 import functools
 import http.server
 import os
@@ -222,6 +223,27 @@ class Addresses(ExchangeTest):
         self.command("cache", "push", self.url, "--all", "--sign-key", key, expect=4)
         self.assertIn("no signature of", self.err)
         self.assertEqual((self.shared / "v3/manifest").read_text(), forged)
+
+    def test_a_signed_list_does_not_lose_its_signature_by_the_way(self):
+        key, _ = self.signing_keys()
+        self.command("cache", "push", self.url, self.keys[0], "--sign-key", key)
+        signed = (self.shared / "v3/manifest").read_text()
+        self.command("cache", "push", self.url, "--all", expect=2)
+        self.assertIn("--sign-key", self.err)
+        self.assertEqual((self.shared / "v3/manifest").read_text(), signed)
+
+    def test_one_address_is_asked_by_one_process_at_a_time(self):
+        self.command("cache", "push", self.url, "--all")
+        name = "".join(c if c.isalnum() else "_" for c in self.url)
+        incoming = self.other / "incoming" / name
+        incoming.mkdir(parents=True)
+        held = os.open(incoming, os.O_RDONLY)
+        fcntl.flock(held, fcntl.LOCK_EX)
+        pull = ("cache", "pull", self.url, "--all", "--cache-dir", str(self.other))
+        self.command(*pull, expect=4)
+        self.assertIn("under way", self.err)
+        os.close(held)
+        self.command(*pull)
 
     def test_a_push_says_what_it_could_not_send(self):
         bad = self.cache / "v3/objects" / f"{self.keys[0]}.module"

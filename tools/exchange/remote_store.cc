@@ -1,5 +1,9 @@
 #include "tools/exchange/remote_store.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
@@ -20,11 +24,14 @@ std::string object(const std::string& place, const std::string& key) {
   return place + kObjects + "/" + key + ".module";
 }
 
-ModuleKeys lines_of(const std::string& path) {
-  ModuleKeys lines;
+std::string text_of(const std::string& path) {
   std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) lines.insert(line);
-  return lines;
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Signatures stand behind the files.
+bool is_signed(const std::string& list) {
+  return text_of(list).find("\nsigned ") != std::string::npos;
 }
 
 std::string folder_name(const std::string& url) {
@@ -33,12 +40,12 @@ std::string folder_name(const std::string& url) {
   return name;
 }
 
-ModuleKeys keys_in(const std::string& list, const std::vector<std::string>& trust) {
-  ModuleKeys keys;
-  const std::string lines = promptcache::manifest_keys(list, trust);
-  for (std::size_t at = 0, end; (end = lines.find('\n', at)) != lines.npos; at = end + 1)
-    keys.insert(lines.substr(at, end - at));
-  return keys;
+// Nobody else fetches or sends by this folder as long as this process lives. -1: somebody does.
+int hold(const std::string& dir) {
+  const int fd = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0 && ::flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  if (fd >= 0) ::close(fd);
+  return -1;
 }
 
 }  // namespace
@@ -54,6 +61,13 @@ RemoteStore::RemoteStore(std::string url, const std::string& beside, std::vector
                               "that have signed it with --cache-trust");
   fs::create_directories(dir_ + kObjects);
   fs::permissions(beside + "/incoming", fs::perms::owner_all);
+  held_ = hold(dir_);
+  if (held_ < 0)
+    throw Failure(kModelOrStore, "another push or pull of " + url_ + " is under way, in " + dir_);
+}
+
+RemoteStore::~RemoteStore() {
+  if (held_ >= 0) ::close(held_);
 }
 
 ModuleKeys RemoteStore::fetch_list() {
@@ -62,7 +76,7 @@ ModuleKeys RemoteStore::fetch_list() {
   if (!fetch(url_ + kList, dir_ + kList))
     throw Failure(kModelOrStore, "there is no " + url_ + kList +
                                      ": `promptcache cache sign` writes it into a store");
-  return keys_in(dir_ + kList, trust_);
+  return keys_in_lines(promptcache::manifest_keys(dir_ + kList, trust_));
 }
 
 const std::string& RemoteStore::fetch_modules(const ModuleKeys& keys, const ModuleKeys& own) {
@@ -76,9 +90,14 @@ const std::string& RemoteStore::fetch_modules(const ModuleKeys& keys, const Modu
 RemoteStore::Sent RemoteStore::send_modules(const std::string& own_dir, const ModuleKeys& keys,
                                             const std::string& private_key) {
   const std::string theirs = dir_ + "/theirs", sent_file = dir_ + "/sent";
-  fs::remove(theirs);
+  for (const char* const end : {"", ".part"}) fs::remove(theirs + end);
   const bool has_list = fetch(url_ + kList, theirs);
-  const ModuleKeys listed = has_list ? keys_in(theirs, {}) : ModuleKeys();
+  if (has_list && private_key.empty() && is_signed(theirs))
+    throw Failure(kUsage, "the list of " + url_ +
+                              " is signed, and would not be any more: name the key that signs it "
+                              "with --sign-key");
+  const ModuleKeys listed =
+      has_list ? keys_in_lines(promptcache::manifest_keys(theirs, {})) : ModuleKeys();
   Sent sent;
   std::vector<std::string> wanted;
   std::ranges::set_difference(keys, listed, std::back_inserter(wanted));
@@ -91,7 +110,7 @@ RemoteStore::Sent RemoteStore::send_modules(const std::string& own_dir, const Mo
   promptcache::Store outgoing(dir_);
   sent.failed = parse_report(outgoing.pull(own_dir, {}, wanted))["failed"];
   outgoing.sign(private_key, has_list ? theirs : "");  // refused before anything is sent
-  const ModuleKeys before = lines_of(sent_file);
+  const ModuleKeys before = keys_in_lines(text_of(sent_file));
   std::ofstream record(sent_file, std::ios::app);
   for (const std::string& key : wanted) {
     const std::string file = object(dir_, key);

@@ -17,7 +17,10 @@ class RemoteStore {
  public:
   // beside: the directory of the own store. Plain http:// is refused, but to this machine and where
   // keys of `trust` have signed what comes.
+  // One at a time of one address: another is a Failure.
   RemoteStore(std::string url, const std::string& beside, std::vector<std::string> trust);
+  RemoteStore(const RemoteStore&) = delete;
+  ~RemoteStore();
 
   // The keys in its list. Without one there is nothing to be known, and a Failure.
   ModuleKeys fetch_list();
@@ -40,6 +43,7 @@ class RemoteStore {
 
  private:
   std::string url_, dir_;
+  int held_ = -1;  // the folder, under a lock
   std::vector<std::string> trust_;
 };
 

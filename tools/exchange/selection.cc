@@ -9,6 +9,13 @@ void collect_keys(const Json& modules, ModuleKeys* keys) {
     if (!module["key"].is_null()) keys->insert(module["key"].text());
 }
 
+ModuleKeys keys_in_lines(const std::string& lines) {
+  ModuleKeys keys;
+  for (std::size_t at = 0, end; (end = lines.find('\n', at)) != lines.npos; at = end + 1)
+    keys.insert(lines.substr(at, end - at));
+  return keys;
+}
+
 ModuleKeys keys_of_schema(const Options& options) {
   const promptcache::Engine engine = open_engine(options, PC_CACHE_READ_ONLY);
   const promptcache::Schema schema = load_schema(engine, options);

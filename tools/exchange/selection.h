@@ -18,6 +18,9 @@ using ModuleKeys = std::set<std::string>;  // 64 digits each
 // The keys of a report's list of modules.
 void collect_keys(const Json& modules, ModuleKeys* keys);
 
+// Of a text with a key a line.
+ModuleKeys keys_in_lines(const std::string& lines);
+
 // Those of a schema or, where prompts are named, of what these import; opens the model.
 ModuleKeys keys_of_schema(const Options& options);
 

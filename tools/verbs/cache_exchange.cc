@@ -82,13 +82,9 @@ ExitCode push_to_url(const Options& options, const std::string& url, const std::
 
 // What a folder's owner has listed, or what can be seen in it.
 ModuleKeys keys_in_folder(const Options& options, const std::string& dir) {
+  if (!options.cache_trust.empty())
+    return keys_in_lines(promptcache::manifest_keys(dir + "/v3/manifest", options.cache_trust));
   ModuleKeys keys;
-  if (!options.cache_trust.empty()) {
-    const std::string lines = promptcache::manifest_keys(dir + "/v3/manifest", options.cache_trust);
-    for (std::size_t at = 0, end; (end = lines.find('\n', at)) != lines.npos; at = end + 1)
-      keys.insert(lines.substr(at, end - at));
-    return keys;
-  }
   collect_keys(parse_report(promptcache::Store(dir, PC_CACHE_READ_ONLY).describe())["files"],
                &keys);
   return keys;
