@@ -127,10 +127,6 @@ bool WritableMapping::is_lost() const {
   return pc::is_lost(*guarded_);
 }
 
-void MappedFile::will_need(std::size_t offset, std::size_t n) const {
-  if (offset < size_) pc::will_need(bytes().subspan(offset, std::min(n, size_ - offset)));
-}
-
 void MappedFile::let_go() const {
   if (data_) ::madvise(const_cast<std::byte*>(data_), size_, MADV_DONTNEED);
 }

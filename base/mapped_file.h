@@ -89,9 +89,6 @@ class MappedFile {
   // page that is touched again comes from the page cache, or else from the file.
   void let_go() const;
 
-  // Asks the kernel to read [offset, offset + n) ahead. A hint: never fails.
-  void will_need(std::size_t offset, std::size_t n) const;
-
  private:
   void swap(MappedFile& other) noexcept {
     std::swap(data_, other.data_);
