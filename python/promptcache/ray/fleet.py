@@ -36,6 +36,9 @@ _REPORT_SECONDS = 2.0
 # Answers under way have the time of a long one before a replica is ended.
 _LAST_ANSWERS_SECONDS = 60.0
 _FRONT_REQUESTS = 4096  # at once: most of them are streams that wait
+# Fronts stand on the head node, without which Ray's cluster is none, and where the proxy is: a node
+# that is cut off takes with it the requests that replicas there answer, and no one else's.
+_ON_THE_HEAD = {"node:__internal_head__": 0.001}
 # Ray's access log would take half a millisecond of each request; `--log-requests` is the server's.
 _LOGGING = LoggingConfig(enable_access_log=False)
 
@@ -71,7 +74,7 @@ def application(options: FleetOptions, router: str = ROUTER) -> serve.Applicatio
     )  # fmt: skip
     front = serve.deployment(Front).options(
         name="front", num_replicas=options.fronts, max_ongoing_requests=_FRONT_REQUESTS,
-        ray_actor_options={"num_cpus": 0}, logging_config=_LOGGING,
+        ray_actor_options={"num_cpus": 0, "resources": _ON_THE_HEAD}, logging_config=_LOGGING,
     )  # fmt: skip
     return front.bind(engine)
 
