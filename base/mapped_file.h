@@ -141,9 +141,15 @@ class WritableMapping {
 // Hints about the pages that hold these bytes, which need not be a mapping's. A hint
 // that fails changes nothing.
 //
+// expect_all(): all of them will be read. Where the kernel and the file system can, the pages that
+// are not in memory yet come in 2 MiB each: a five-hundredth of the faults, and 10 % more
+// bandwidth. For bytes of which little is read it is harmful: each touch of a page reads 4 MiB of
+// the file.
+//
 // will_need() asks the kernel to read the pages, and does not wait. It asks in pieces,
 // because the kernel drops what is more than it reads at once; where the kernel reads
 // large pages ahead by itself, it asks for nothing.
+void expect_all(std::span<const std::byte> bytes);
 void will_need(std::span<const std::byte> bytes);
 void ask_for(std::span<const std::byte> bytes);
 
@@ -153,6 +159,10 @@ void ask_for(std::span<const std::byte> bytes);
 // populate() waits until the pages are read and maps them, so that no access faults
 // afterwards. On Linux before 5.14 it only asks, as will_need() does.
 void populate(std::span<const std::byte> bytes);
+
+// Whoever reads the file through this descriptor will read it from its beginning to its end: the
+// kernel reads twice as far ahead.
+void read_in_order(int fd);
 
 // Does the page that holds this byte lie in memory? True where it cannot be known.
 bool is_resident(const std::byte* byte);

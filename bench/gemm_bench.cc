@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/mapped_file.h"  // expect_all
 #include "bench/machine.h"
 #include "runtime/cpu/products/gemm.h"
 #include "runtime/json/json_writer.h"
@@ -113,35 +114,46 @@ Arguments parse(int argc, char** argv) {
   return a;
 }
 
+// Room for `count` things of so many bytes, in large pages where the kernel has them: so a model's
+// packed weights are mapped.
+AlignedBuffer<std::byte> large_pages(std::size_t count, std::size_t size) {
+  AlignedBuffer<std::byte> room(count * size);
+  expect_all(room.span());
+  return room;
+}
+
 // Matrices of one type, as stored and packed: random codes, sound scales.
 struct Weights {
-  std::vector<AlignedBuffer<std::byte>> stored, panels;
+  double bytes;  // of one, as the product reads it
+  AlignedBuffer<std::byte> stored, panels;
   std::vector<pc_tensor> tensors;
   std::unordered_map<const void*, const std::byte*> packed;
-  double bytes = 0;  // of one, as the product reads it
 
   Weights(Type type, std::uint32_t k, std::uint32_t n) {
-    const std::size_t size = simd::bytes_of(type, std::size_t{n} * k);
+    const std::size_t size = (simd::bytes_of(type, std::size_t{n} * k) + 63) / 64 * 64;
     const bool packs = simd::packs(type);
-    bytes = static_cast<double>(packs ? simd::packed_bytes(type, n, k) : size);
+    const std::size_t packed_size = packs ? simd::packed_bytes(type, n, k) : 0;
+    bytes = static_cast<double>(packs ? packed_size : size);
     const auto count = static_cast<std::size_t>(static_cast<double>(kBytes) / bytes) + 1;
+    stored = large_pages(count, size);
+    panels = large_pages(count, packed_size);
     std::uint32_t state = 1;
     for (std::size_t i = 0; i < count; ++i) {
-      auto& w = stored.emplace_back(size);
-      for (std::byte& b : w.span()) {
+      const std::span<std::byte> w = stored.span().subspan(i * size, size);
+      for (std::byte& b : w) {
         state = state * 1664525u + 1013904223u;
         b = static_cast<std::byte>(state >> 24 & 0x3b);  // as halves: finite, and below 1
       }
       // Not denormal: some CPUs take 150 cycles for such a one, and trained weights have hardly
       // any.
       if (type == Type::kBf16)
-        for (std::size_t j = 1; j < size; j += 2) w.data()[j] |= std::byte{0x30};
+        for (std::size_t j = 1; j < size; j += 2) w[j] |= std::byte{0x30};
       tensors.push_back({w.data(), static_cast<std::uint32_t>(type), n, k});
       if (!packs) continue;
-      auto& p = panels.emplace_back(simd::packed_bytes(type, n, k));
+      std::byte* p = panels.data() + i * packed_size;
       for (std::size_t panel = 0; panel * simd::kPanelRows < n; ++panel)
-        simd::pack_panel(type, w.data(), n, k, panel, p.data());
-      packed[w.data()] = p.data();
+        simd::pack_panel(type, w.data(), n, k, panel, p);
+      packed[w.data()] = p;
     }
   }
 };

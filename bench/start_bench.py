@@ -2,7 +2,7 @@
 """How soon is a fresh process ready, and how soon does it answer from stored states, beside llama.cpp?
 
     python3 bench/start_bench.py FILE.gguf ... [--cached 4096] [--new 64] [--repeat 5] [--json OUT]
-                                 [--build build] [--cold]
+                                 [--build build] [--cold | --boot]
 
 For each GGUF file, in fresh processes that alternate between the two:
 
@@ -16,7 +16,10 @@ For each GGUF file, in fresh processes that alternate between the two:
 
 The files are in memory: this program holds them mapped, since a virtual machine may drive what
 nobody maps out of its page cache within seconds. With --cold the model's file, and what either
-keeps, are driven out before each process. Medians, and the range; llama.cpp's best setting of flash attention and of
+keeps, are driven out before each process, and the mark is another one: the larger of what the disk
+takes for the bytes that the process had read (at the rate of a plain reader of the same files) and
+of what the same process takes with all files in memory. With --boot what promptcache remembers of
+files that it verified is forgotten, too, as a start of the machine does. Medians, and the range; llama.cpp's best setting of flash attention and of
 rearranging its weights (which slows its start and speeds its computing) is the mark of each
 column. llama.cpp is PyPI's llama-cpp-python, built for this machine, with as many threads as the
 process may use.
@@ -82,6 +85,29 @@ def evict(path):
     os.close(fd)
 
 
+def forget(folder):
+    """That files were verified in this boot."""
+    for stamps in Path(folder).rglob("used"):
+        for stamp in stamps.iterdir():
+            stamp.unlink()
+
+
+def read_bytes():
+    """From the disk, for this process."""
+    return int(Path("/proc/self/io").read_text().split("read_bytes:")[1].split()[0])
+
+
+def plain_reading_s_a_byte(files):
+    """Of files that were driven out, one behind the other in large pieces."""
+    size, begin = 0, time.perf_counter()
+    for path in files:
+        with open(path, "rb", buffering=0) as opened:
+            os.posix_fadvise(opened.fileno(), 0, 0, os.POSIX_FADV_SEQUENTIAL)
+            while piece := opened.read(4 << 20):
+                size += len(piece)
+    return (time.perf_counter() - begin) / size
+
+
 def peak_mib():
     """Largest resident set of this program; getrusage's is never below that of what started it."""
     status = Path("/proc/self/status").read_text()
@@ -89,7 +115,7 @@ def peak_mib():
 
 
 def child(options, **more):
-    """One measurement in a process of its own: seconds to ready, to the first token; MiB.
+    """One measurement in a process of its own: seconds to ready, to the first token; MiB; bytes read.
 
     None where the process failed; its last line says why.
     """
@@ -114,19 +140,34 @@ def measure(file, a, folder):
         if not os.path.exists(state) and not child(options, **variants[name], save=True):
             del variants[name]
     runs = {name: [] for name in variants}
+    floors = []  # the disk's, the computing's
     held = [] if a.cold else [hold(path) for path in kept_files(file, folder)]
     for turn in range(a.repeat + 1):  # the first warms up
         for name, more in variants.items():
+            if a.boot:
+                forget(folder)
             for path in kept_files(file, folder) if a.cold else []:
                 evict(path)
             result = child(options, **more) or sys.exit(1)
             if turn > 0:
                 runs[name].append(result)
+        if a.cold and turn > 0:
+            floors.append(floor_of(file, folder, options, runs["promptcache"][-1][3]))
     for mapping in held:
         mapping.close()
     return {"file": Path(file).name, "bytes": Path(file).stat().st_size, "first_start_s": first[0],
-            "cached": a.cached, "new": a.new,
+            "cached": a.cached, "new": a.new, "floors": floors,
             "runs": {name: [list(column) for column in zip(*rows)] for name, rows in runs.items()}}
+
+
+def floor_of(file, folder, options, n_bytes):
+    """Seconds: of the disk for n_bytes, and of a fresh process with all files in memory."""
+    files = kept_files(file, folder)
+    for path in files:
+        evict(path)
+    disk = plain_reading_s_a_byte(files) * n_bytes
+    warm = child(options, peer="") or sys.exit(1)
+    return [disk, warm[1]]
 
 
 def best_peer(result, column):
@@ -161,6 +202,12 @@ def lines_of(result):
             other = f"{cell(result['runs'][peer][column], scale, unit)}, {peer}"
         ours = cell(result["runs"]["promptcache"][column], scale, unit)
         yield f"| {title[name]} | {first} | {ours} | {other} |"
+    if result.get("floors"):
+        disk, warm = zip(*result["floors"])
+        ours = result["runs"]["promptcache"]
+        over = sorted(s / max(floors) for s, floors in zip(ours[1], result["floors"]))
+        yield (f"| over the larger of disk and computing | **{statistics.median(over):.2f}x** ({over[0]:.2f}..{over[-1]:.2f}) | "
+               f"disk {cell(disk, 1e3, 'ms')} for {statistics.median(ours[3]) / 1e6:.0f} MB, computing {cell(warm, 1e3, 'ms')} | |")
     yield f"| promptcache's first start ever | | {result['first_start_s'] * 1e3:.0f} ms | |"
 
 
@@ -175,14 +222,16 @@ def main():
     parser.add_argument("--new", type=int, default=64)
     parser.add_argument("--repeat", type=int, default=5)
     parser.add_argument("--cold", action="store_true")
+    parser.add_argument("--boot", action="store_true")
     parser.add_argument("--json", type=Path)
     parser.add_argument("--child", help=argparse.SUPPRESS)
     a = parser.parse_args()
     if a.child:
         options = json.loads(a.child)
         seconds = run_peer(options) if options["peer"] else run_ours(options)
-        print(json.dumps([*seconds, peak_mib()]))
+        print(json.dumps([*seconds, peak_mib(), read_bytes()]))
         return
+    a.cold = a.cold or a.boot
     if not has_peer():
         print(NO_PEER, file=sys.stderr)
     results = []

@@ -188,6 +188,7 @@ Result<std::vector<ModuleKey>> import_modules(ModuleStore& store, const std::str
                                               Progress progress) {
   PC_TRY(MappedFile mapped, MappedFile::open(path));
   const auto file = std::make_shared<const MappedFile>(std::move(mapped));
+  expect_all(file->bytes());
   const auto of_file = [&](Error failure) {
     if (failure.code != Code::kCancelled) failure.message += " (" + path + ")";
     return failure;

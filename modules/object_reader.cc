@@ -38,6 +38,7 @@ Status verify_by_reading(const ModuleFile& module, int fd) {
   const ModuleHeader& header = module.header();
   const std::uint64_t payload = header.file_bytes - header.payload_bytes;
   std::vector<std::byte> buffer(kChunkBytes);
+  read_in_order(fd);
   for (std::uint64_t chunk = 0; chunk < header.n_chunks; ++chunk) {
     const ChunkRange range = chunk_range(chunk, header.payload_bytes);
     const auto bytes = std::span(buffer).first(range.end - range.begin);

@@ -59,6 +59,7 @@ Result<ModuleHandle> map_from(Tier& tier, const TierFile& file, const ModuleKey&
   if (!own.fd) return system_error("cannot open", file.path, errno);
   ::flock(own.fd.get(), LOCK_SH | LOCK_NB);  // "in use", to whoever evicts there
   return map_object(own, key, file.path, accept, [&](const ModuleFile& module) {
+    expect_all(module.bytes());
     return remembers.verify_once(key.digest, own, [&] {
       const auto begin = Clock::now();
       const Status sound = verify_by_reading(module, own.fd.get());

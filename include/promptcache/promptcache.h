@@ -133,7 +133,7 @@ typedef enum pc_kv_type {
 typedef enum pc_open_step {
   PC_OPEN_READ_WEIGHTS = 1, /* the first time: all are hashed and checked */
   PC_OPEN_PACK_WEIGHTS = 2, /* the first time, where they are quantised and a store is in use */
-  PC_OPEN_CHECK_PACKED = 3  /* the first time since the machine started */
+  PC_OPEN_CHECK_PACKED = 3  /* deterministic, the first time since the machine started */
 } pc_open_step;
 
 /* Bytes done, of so many, of one step after the other; on the caller's thread, at each step's start

@@ -111,8 +111,9 @@ class CacheFolder {
   Result<OpenFile> open_file(const Digest& key) const;
 
   // Runs `verify`, unless it ran without an error since this machine started and the file
-  // is the same since then. Marks the use.
+  // is the same since then (is_verified). Marks the use.
   Status verify_once(const Digest& key, const OpenFile& file, FunctionRef<Status()> verify) const;
+  bool is_verified(const Digest& key, const OpenFile& file) const;
   void mark_used(const Digest& key) const;
 
   // A file that is to be: complete, and of its full size on the disk, before it gets its
@@ -190,7 +191,6 @@ class CacheFolder {
   bool has_room(std::uint64_t n_bytes, std::uint64_t budget_bytes) const;
   Error no_room(std::uint64_t n_bytes, std::uint64_t budget_bytes, std::uint64_t used) const;
   std::optional<Digest> key_of(std::string_view name) const;
-  bool is_verified(const Digest& key, const OpenFile& file) const;
   void mark_verified(const Digest& key, const OpenFile& file) const;
   std::int64_t last_use_ns(const Digest& key, const struct stat& file) const;
   UniqueFd open_stamp(const Digest& key) const;

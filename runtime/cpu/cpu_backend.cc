@@ -4,6 +4,7 @@
 #include <deque>
 #include <iterator>
 #include <memory>
+#include <mutex>
 #include <new>
 #include <numeric>
 #include <optional>
@@ -38,16 +39,18 @@ struct pc_backend_model {
   const pc::simd::Kernels* kernels;
   std::uint32_t chunk_tokens;
   pc::PackedWeights packed;
-  pc::ReadAhead read_ahead;  // of the matrices; its thread ends before them
+  std::unique_ptr<pc::ReadAhead> read_ahead;  // its thread ends before what it reads
   std::unique_ptr<pc::Executor> executor;
 };
 
 struct pc_backend_resident {
+  const pc_backend_model* model;
   const pc::KvGeometry* geometry;       // the model's
   std::vector<pc::KvSegment> segments;  // views of the module
   std::vector<const float*> recurrent;  // [segments] pc_kv_segment::recurrent
   // [segments] of the maps among them, else null
   std::vector<std::unique_ptr<const pc::StateMapShape>> shapes;
+  mutable std::once_flag is_read;  // it was given to the model's read_ahead
 };
 
 namespace pc {
@@ -59,17 +62,60 @@ static_assert(static_cast<int>(simd::Type::kF32) == PC_DTYPE_F32);
 static_assert(static_cast<int>(simd::Type::kF16) == PC_DTYPE_F16);
 static_assert(static_cast<int>(simd::Type::kBf16) == PC_DTYPE_BF16);
 
-// As f32, plus `offset`.
-void widen(const simd::Kernels& kernels, float offset, pc_tensor& t,
+// A norm, a bias or a scale, and what is added to each of its numbers.
+struct ModelVector {
+  pc_tensor* tensor;
+  float offset = 0.0f;
+};
+
+// All of a model's, which owns its layers and experts.
+std::vector<ModelVector> vectors_of(pc_backend_model& model) {
+  const float offset = model.desc.norm_offset;
+  std::vector<ModelVector> all = {{&model.desc.final_norm, offset},
+                                  {&model.desc.ple_norm, offset},
+                                  {&model.desc.final_norm_bias}};
+  auto experts = model.experts.begin();
+  const auto add_bias = [&](pc_tensor& t) { all.push_back({&t}); };
+  for (pc_layer& l : model.layers) {
+    for (pc_tensor* t :
+         {&l.attn_norm, &l.q_norm, &l.k_norm, &l.attn_post_norm, &l.ffn_norm, &l.ffn_post_norm,
+          &l.latent.norm, &l.latent.q_norm, &l.ple_norm, &l.mixture.router_norm,
+          &l.mixture.expert_norm, &l.mixture.made_norm, &l.mixture.ffn_made_norm})
+      all.push_back({t, offset});
+    for (pc_tensor* t : {&l.attn_norm_bias, &l.ffn_norm_bias, &l.bq, &l.bk, &l.bv, &l.bo, &l.sinks,
+                         &l.recurrent.conv_bias, &l.recurrent.a, &l.recurrent.step_bias,
+                         &l.recurrent.skip, &l.recurrent.norm, &l.mixture.router_bias,
+                         &l.mixture.choice_bias, &l.mixture.expert_scales, &l.output_scale})
+      all.push_back({t});
+    for_each_bias(l.ffn, add_bias);
+    if (l.mixture.n_experts == 0) continue;
+    for (pc_ffn& expert : *experts++) for_each_bias(expert, add_bias);
+  }
+  std::erase_if(all, [](const ModelVector& v) { return !v.tensor->data; });
+  return all;
+}
+
+std::span<const std::byte> bytes_of(const pc_tensor& t) {
+  const auto type = static_cast<simd::Type>(t.dtype);
+  return {static_cast<const std::byte*>(t.data),
+          simd::bytes_of(type, std::size_t{t.rows} * t.cols)};
+}
+
+// Puts them where they are f32. They lie between the matrices, all over the file: on a disk they
+// are asked for together.
+void widen(const simd::Kernels& kernels, std::span<const ModelVector> vectors,
            std::vector<AlignedBuffer<float>>& owner) {
-  if (!t.data) return;
-  const std::size_t n = std::size_t{t.rows} * t.cols;
-  AlignedBuffer<float> wide(n);
-  kernels.to_f32(t.data, static_cast<simd::Type>(t.dtype), n, wide.data());
-  for (std::size_t i = 0; offset != 0.0f && i < n; ++i) wide.data()[i] += offset;
-  t.data = wide.data();
-  t.dtype = PC_DTYPE_F32;
-  owner.push_back(std::move(wide));
+  for (const ModelVector& v : vectors)
+    if (!is_resident(static_cast<const std::byte*>(v.tensor->data))) ask_for(bytes_of(*v.tensor));
+  for (const auto& [t, offset] : vectors) {
+    const std::size_t n = std::size_t{t->rows} * t->cols;
+    AlignedBuffer<float> wide(n);
+    kernels.to_f32(t->data, static_cast<simd::Type>(t->dtype), n, wide.data());
+    for (std::size_t i = 0; offset != 0.0f && i < n; ++i) wide.data()[i] += offset;
+    t->data = wide.data();
+    t->dtype = PC_DTYPE_F32;
+    owner.push_back(std::move(wide));
+  }
 }
 
 // Bytes of a token's gate and up, or of what comes in their place.
@@ -98,6 +144,7 @@ Result<std::string> open_packed(pc_backend_model* model, const pc_pack_options* 
   const auto packing = told(PC_PACK_WRITE), summing = told(PC_PACK_SUM);
   PackOptions where{.cache_dir = pack->cache_dir,
                     .writable = pack->writable != 0,
+                    .sums_later = model->precision == Precision::kFast,
                     .packing = packing,
                     .summing = summing};
   std::copy(std::begin(pack->weights), std::end(pack->weights), where.weights.begin());
@@ -138,38 +185,20 @@ std::int32_t model_open(const pc_model_desc* desc, std::uint32_t kv_type, std::u
                          {},
                          {},
                          {}});
-    const float offset = desc->norm_offset;
-    widen(*kernels, offset, model->desc.final_norm, model->vectors);
-    widen(*kernels, offset, model->desc.ple_norm, model->vectors);
-    widen(*kernels, 0.0f, model->desc.final_norm_bias, model->vectors);
     for (pc_layer& l : model->layers) {
-      for (pc_tensor* t :
-           {&l.attn_norm, &l.q_norm, &l.k_norm, &l.attn_post_norm, &l.ffn_norm, &l.ffn_post_norm,
-            &l.latent.norm, &l.latent.q_norm, &l.ple_norm, &l.mixture.router_norm,
-            &l.mixture.expert_norm, &l.mixture.made_norm, &l.mixture.ffn_made_norm}) {
-        widen(*kernels, offset, *t, model->vectors);
-      }
-      for (pc_tensor* t : {&l.attn_norm_bias, &l.ffn_norm_bias, &l.bq, &l.bk, &l.bv, &l.bo,
-                           &l.sinks, &l.recurrent.conv_bias, &l.recurrent.a, &l.recurrent.step_bias,
-                           &l.recurrent.skip, &l.recurrent.norm, &l.mixture.router_bias,
-                           &l.mixture.choice_bias, &l.mixture.expert_scales, &l.output_scale}) {
-        widen(*kernels, 0.0f, *t, model->vectors);
-      }
-      const auto widen_bias = [&](pc_tensor& t) { widen(*kernels, 0.0f, t, model->vectors); };
-      for_each_bias(l.ffn, widen_bias);
       if (l.mixture.n_experts == 0) continue;
       const std::span<const pc_ffn> stored = experts_of(l);
-      auto& experts = model->experts.emplace_back(stored.begin(), stored.end());
-      for (pc_ffn& expert : experts) for_each_bias(expert, widen_bias);
-      l.mixture.experts = experts.data();
+      l.mixture.experts = model->experts.emplace_back(stored.begin(), stored.end()).data();
     }
+    widen(*kernels, vectors_of(*model), model->vectors);
     model->desc.layers = model->layers.data();
     PC_CHECK_OK(model->parallel.ready());
     PC_TRY(const std::string remark, open_packed(model.get(), pack));
     model->executor =
         std::make_unique<Executor>(model->desc, *kernels, model->parallel, model->chunk_tokens,
                                    model->packed, model->precision);
-    model->read_ahead = ReadAhead(weights_in_order(model->desc, model->packed));
+    model->read_ahead = std::make_unique<ReadAhead>();
+    model->read_ahead->add(weights_by_layer(model->desc, model->packed));
     tell(e, remark);
     *out = model.release();
     return ok();
@@ -185,6 +214,7 @@ std::int32_t resident_create(pc_backend_model* model, const std::uint8_t*,
                              pc_backend_resident** out, pc_backend_error* e) {
   return guarded(e, [&]() -> Status {
     auto resident = std::make_unique<pc_backend_resident>();
+    resident->model = model;
     resident->geometry = &model->stored;
     for (const pc_kv_segment& s : std::span(segments, n_segments)) {
       resident->segments.push_back(
@@ -203,15 +233,37 @@ std::int32_t resident_create(pc_backend_model* model, const std::uint8_t*,
   });
 }
 
+// The planes, which all runs share.
+std::span<const std::byte> states_of(const pc_backend_resident& resident) {
+  if (resident.segments.empty()) return {};
+  const KvSegment& any = resident.segments.front();
+  return {any.data, resident.geometry->state_bytes(any.plane_blocks)};
+}
+
 // Modules are attended where they lie: their pages may have to be read from the disk.
 void resident_prefetch(pc_backend_resident* resident) {
-  if (resident->segments.empty()) return;
-  // Runs share their planes.
-  const KvSegment& any = resident->segments.front();
-  ask_for({any.data, resident->geometry->state_bytes(any.plane_blocks)});
+  ask_for(states_of(*resident));
+}
+
+// Whoever attaches it attends to it soon: each layer's states when it is that layer's turn.
+void read_by_layer(const pc_backend_resident& resident) {
+  const std::span<const std::byte> states = states_of(resident);
+  if (states.empty()) return;
+  const std::uint32_t plane_blocks = resident.segments.front().plane_blocks;
+  const KvGeometry& geometry = *resident.geometry;
+  ReadAhead::ByLayer needed(resident.model->layers.size() + 1);
+  std::uint32_t of_states = 0;
+  for (std::size_t layer = 0; layer < resident.model->layers.size(); ++layer) {
+    if (!has_states(resident.model->layers[layer])) continue;
+    const std::size_t begin = geometry.layer_offset(of_states, plane_blocks);
+    const std::size_t end = geometry.layer_offset(++of_states, plane_blocks);
+    needed[layer].push_back(states.subspan(begin, end - begin));
+  }
+  resident.model->read_ahead->add(needed);
 }
 
 void resident_release(pc_backend_resident* resident) {
+  resident->model->read_ahead->forget(states_of(*resident));
   delete resident;
 }
 
@@ -283,6 +335,7 @@ std::int32_t timeline_attach(pc_backend_timeline* timeline, const pc_backend_res
       return error(Code::kUnsupported,
                    "a module cannot be put in front of tokens that layers have read already which "
                    "carry states");
+    std::call_once(resident->is_read, [&] { read_by_layer(*resident); });
     segment.position = a->position;
     Timeline& t = timeline->timeline;
     t.attach(segment, hidden_rows(segment, a->hidden));

@@ -328,6 +328,9 @@ Status Engine::open_backend(const EngineOptions& options) {
   }
   const auto open = [&](const std::string& name) -> Result<BackendModel> {
     PC_TRY(const pc_backend_v1* table, find_backend(name));
+    // A device is given all weights; the CPU reads most of them from their packed file.
+    for (const MappedFile& file : model_->checkpoint.files)
+      if (!name.empty() && name != kCpu) expect_all(file.bytes());
     return BackendModel::open(table, model_->desc, options.kv_type, options.precision,
                               options.n_threads, packs ? &pack : nullptr);
   };

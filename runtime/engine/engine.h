@@ -41,7 +41,9 @@ enum class CacheMode : std::uint32_t { kReadWrite = 0, kReadOnly = 1, kOff = 2 }
 enum class OpenStep : std::uint32_t {
   kReadWeights = 1,  // the first time: hashing and checking every byte of them
   kPackWeights = 2,  // the first time, where they are quantised
-  kCheckPacked = 3,  // the first time since the machine started
+  // The first time since the machine started, in deterministic precision; else it is done while
+  // answers are made already (runtime/packed/packed_check.h).
+  kCheckPacked = 3,
 };
 
 // `done` bytes of `total`; returning false stops the opening. Called on the thread of

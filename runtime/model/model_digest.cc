@@ -11,6 +11,7 @@
 #include <span>
 #include <thread>
 
+#include "base/mapped_file.h"             // expect_all
 #include "base/parallel.h"                // usable_threads
 #include "runtime/backend/layer_parts.h"  // is_recurrent
 #include "simd/kernels.h"
@@ -63,6 +64,7 @@ bool all_finite(const simd::Kernels& kernels, std::span<const std::byte> bytes, 
 }
 
 void scan(const simd::Kernels& kernels, Piece* piece) {
+  expect_all(piece->bytes);
   // The look comes first: then the hash finds the bytes in the processor's cache.
   if (piece->type) piece->finite = all_finite(kernels, piece->bytes, *piece->type);
   piece->digest = sha256(piece->bytes);

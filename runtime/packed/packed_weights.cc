@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <memory>
 #include <span>
 #include <thread>
 #include <unordered_set>
@@ -31,6 +32,7 @@ struct Target {
 Status sum_payload(const PackedFile& file, int fd, const Parallel& parallel,
                    const Progress& progress) {
   const PackedExtent& extent = file.extent();
+  read_in_order(fd);
   std::vector<AlignedBuffer<std::byte>> buffers;
   for (std::uint32_t i = 0; i < parallel.n_threads(); ++i)
     buffers.emplace_back(static_cast<std::size_t>(extent.largest_chunk));
@@ -58,6 +60,7 @@ struct Opened {
   MappedFile mapping;
   PackedFile file;
   OpenFile on_disk;  // its descriptor is the lease
+  bool sums_later = false;
 };
 
 // All but the payload is checked. Errors: kNotFound; kIo (not to be trusted, cannot
@@ -67,16 +70,20 @@ Result<Opened> open_head(const CacheFolder& folder, const Digest& key) {
   PC_TRY(opened.on_disk, folder.open_file(key));
   const auto size = static_cast<std::uint64_t>(opened.on_disk.st.st_size);
   PC_TRY(opened.mapping, MappedFile::map(opened.on_disk.fd.get(), size, folder.path_of(key)));
+  expect_all(opened.mapping.bytes());
   PC_TRY(opened.file, PackedFile::open(opened.mapping.bytes()));
   if (opened.file.header().key != key)
     return error(Code::kMismatch, "a file of packed weights under the name of another");
   return opened;
 }
 
-Result<Opened> open_file(const Target& target, const Progress& summing, const Parallel& parallel) {
+Result<Opened> open_file(const Target& target, const PackOptions& options,
+                         const Parallel& parallel) {
   PC_TRY(Opened opened, open_head(target.folder, target.key));
+  opened.sums_later = options.sums_later && !target.folder.is_verified(target.key, opened.on_disk);
+  if (opened.sums_later) return opened;
   PC_CHECK_OK(target.folder.verify_once(target.key, opened.on_disk, [&] {
-    return sum_payload(opened.file, opened.on_disk.fd.get(), parallel, summing);
+    return sum_payload(opened.file, opened.on_disk.fd.get(), parallel, options.summing);
   }));
   return opened;
 }
@@ -114,7 +121,7 @@ Status make_file(const Target& target, const std::vector<pc_tensor>& tensors,
 Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& tensors,
                             const PackedExtent& extent, const PackOptions& options,
                             const Parallel& parallel) {
-  auto opened = open_file(target, options.summing, parallel);
+  auto opened = open_file(target, options, parallel);
   if (opened.ok() || !can_be_replaced(opened.error())) return opened;
   if (!target.folder.writable()) {
     Error failure = std::move(opened).error();
@@ -127,11 +134,11 @@ Result<Opened> open_or_make(const Target& target, const std::vector<pc_tensor>& 
   if (!lock.held())
     return error(Code::kBudget,
                  "another process is packing weights in " + target.folder.lock_path());
-  opened = open_file(target, options.summing, parallel);
+  opened = open_file(target, options, parallel);
   if (opened.ok() || !can_be_replaced(opened.error())) return opened;
   if (is_bad(opened.error())) (void)target.folder.remove(target.key);
   PC_CHECK_OK(make_file(target, tensors, extent, options, parallel));
-  return open_file(target, options.summing, parallel);
+  return open_file(target, options, parallel);
 }
 
 }  // namespace
@@ -165,13 +172,17 @@ Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackO
   if (tensors.empty()) return weights;
   const std::vector<PackedMatrix> shapes = packed_shapes(tensors);
   PC_TRY(const PackedExtent extent, packed_extent(shapes, kMostBytes));
-  PC_TRY(const CacheFolder folder, open_packed_folder(options.cache_dir, options.writable));
+  PC_TRY(CacheFolder folder, open_packed_folder(options.cache_dir, options.writable));
   const Target target{folder, packed_key(options.weights, shapes), options.weights};
   PC_TRY(Opened opened, open_or_make(target, tensors, extent, options, parallel));
   for (std::size_t i = 0; i < tensors.size(); ++i)
     weights.matrices_.emplace(tensors[i].data, opened.file.matrix(i));
   weights.file_ = std::move(opened.mapping);
-  weights.lease_ = std::move(opened.on_disk.fd);
+  if (opened.sums_later)
+    weights.check_ = std::make_unique<const PackedCheck>(
+        std::move(folder), target.key, std::move(opened.file), std::move(opened.on_disk), tensors);
+  else
+    weights.lease_ = std::move(opened.on_disk.fd);
   return weights;
 }
 

@@ -5,14 +5,15 @@
 // place may be written, by one process at a time: the others wait a little. It
 // is written matrix by matrix through small buffers, so that no second copy of
 // the weights is ever in anonymous memory. As with modules, the payload is
-// summed at the first use after each start of the machine, then trusted while
-// the file system says that the file is the same (modules/store/use_stamp.cc).
+// summed at the first use after each start of the machine, before that use or during it, then
+// trusted while the file system says that the file is the same (modules/store/use_stamp.cc).
 // Owner of the mapping; borrows nothing. Threads: const methods from any thread.
 #pragma once
 
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -25,6 +26,7 @@
 #include "base/status.h"
 #include "modules/store/cache_folder.h"
 #include "runtime/backend/backend.h"
+#include "runtime/packed/packed_check.h"
 #include "runtime/packed/packed_file.h"
 
 namespace pc {
@@ -39,8 +41,11 @@ struct PackOptions {
   // For another process that packs. A 1B model takes about a second: longer than
   // this, and computing from the weights as they are answers earlier.
   std::chrono::milliseconds patience{5000};
+  // Verify the file while it is in use (runtime/packed/packed_check.h), and not before. The
+  // tensors' bytes then outlive the PackedWeights.
+  bool sums_later = false;
   Progress packing = {};  // of bytes that are written
-  Progress summing = {};  // of bytes whose checksums are verified
+  Progress summing = {};  // of bytes whose checksums are verified before the file is used
 };
 
 class PackedWeights {
@@ -59,8 +64,14 @@ class PackedWeights {
                                     const Parallel& parallel);
 
   // The packed form of the matrix whose first byte in the model is `w_data`
-  // (simd/packed/packed.h); nullptr: it is not packed.
+  // (simd/packed/packed.h); nullptr: it is not packed. Waits where that is still being looked at.
   const std::byte* find(const void* w_data) const {
+    const std::byte* matrix = place_of(w_data);
+    return matrix && check_ ? check_->sound(matrix) : matrix;
+  }
+
+  // Where it lies in the file, sound or not; does not wait. nullptr: it is not packed.
+  const std::byte* place_of(const void* w_data) const {
     const auto it = matrices_.find(w_data);
     return it == matrices_.end() ? nullptr : it->second;
   }
@@ -74,6 +85,7 @@ class PackedWeights {
   MappedFile file_;
   UniqueFd lease_;  // its shared lock says "in use"
   std::unordered_map<const void*, const std::byte*> matrices_;
+  std::unique_ptr<const PackedCheck> check_;  // where it was not verified before, with the lease
 };
 
 // The matrices that are worth packing, in the order in which a token needs them:

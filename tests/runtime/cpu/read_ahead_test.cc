@@ -44,7 +44,8 @@ TEST_CASE("a cold file comes into memory without being touched") {
     return;
   }
   // Ranges may begin and end anywhere, overlap, and be empty.
-  const ReadAhead reading({bytes.subspan(1, 3 << 20), {}, bytes.subspan((1 << 20) + 7)});
+  ReadAhead reading;
+  reading.add({{bytes.subspan(1, 3 << 20), {}}, {}, {bytes.subspan((1 << 20) + 7)}});
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
   while (!is_resident(&bytes.back()) && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -55,8 +56,8 @@ TEST_CASE("reading may be given up at any time") {
   const TempFolder folder;
   for (int i = 0; i < 5; ++i) {
     const MappedFile file = cold_file(folder, 20 << 20);
-    ReadAhead reading({file.bytes()});
-    reading = ReadAhead();
+    ReadAhead reading;
+    reading.add({{file.bytes()}});
   }
 }
 
@@ -78,12 +79,16 @@ TEST_CASE("hints about what is no mapping, or gone, do no harm") {
 TEST_CASE("weights are read in the order of the layers, packed where they are") {
   const TinyModel model(3);
   const pc_model_desc& d = model.desc;
-  const auto plain = weights_in_order(d, {});
-  REQUIRE(plain.size() == d.n_layers * 7 + 1);
-  CHECK(static_cast<const void*>(plain.front().data()) == d.layers[0].wq.data);
-  CHECK(plain.front().size() == std::size_t{d.layers[0].wq.rows} * d.layers[0].wq.cols * 4);
-  CHECK(static_cast<const void*>(plain[7].data()) == d.layers[1].wq.data);
-  CHECK(static_cast<const void*>(plain.back().data()) == d.lm_head.data);
+  const auto plain = weights_by_layer(d, {});
+  REQUIRE(plain.size() == d.n_layers + 1);
+  for (std::uint32_t layer = 0; layer < d.n_layers; ++layer) {
+    REQUIRE(plain[layer].size() == 7);
+    const pc_tensor& wq = d.layers[layer].wq;
+    CHECK(static_cast<const void*>(plain[layer].front().data()) == wq.data);
+    CHECK(plain[layer].front().size() == std::size_t{wq.rows} * wq.cols * 4);
+  }
+  REQUIRE(plain.back().size() == 1);
+  CHECK(static_cast<const void*>(plain.back().front().data()) == d.lm_head.data);
 }
 
 }  // namespace

@@ -66,6 +66,7 @@ TEST_CASE(
   EngineOptions options;
   options.model_path = std::string(source) + "/tests/golden/gguf/llama_q8_0.gguf";
   options.n_threads = 1;
+  options.precision = Precision::kDeterministic;  // which verifies packed weights before their use
   constexpr std::size_t kNever = 0;
 
   options.cache_dir = all.path() + "/whole";

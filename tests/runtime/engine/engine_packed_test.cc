@@ -3,7 +3,9 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
+#include <vector>
 
 #include "runtime/engine/engine.h"
 #include "runtime/schema/loaded_schema.h"
@@ -38,6 +40,43 @@ TEST_CASE("no token allocates where weights are packed") {
   while (steps < 40 && session->next().value().has_value()) ++steps;
   CHECK(allocations() - before == 0);
   CHECK(steps >= 20);
+}
+
+TEST_CASE("packed weights that are damaged cost no answer, and the next start makes them anew") {
+  const TempFolder cache;
+  EngineOptions options;
+  options.model_path = golden("gguf/llama_q8_0.gguf");
+  options.cache_dir = cache.path();
+  const auto answer = [&] {
+    const auto engine = must(Engine::open(options));
+    CHECK(engine->remark() == "");
+    const auto schema = must(LoadedSchema::parse(engine, "<schema name=\"s\"/>", ""));
+    SessionOptions wanted;
+    wanted.max_tokens = 8;
+    const auto session = must(Session::open(
+        must(LoadedPrompt::parse(schema, "<prompt schema=\"s\">abc</prompt>")), wanted));
+    std::vector<int> tokens;
+    while (const auto token = session->next().value()) tokens.push_back(*token);
+    return tokens;
+  };
+  const std::vector<int> tokens = answer();
+  const auto packed = [&] {
+    for (const auto& entry : std::filesystem::directory_iterator(cache.path() + "/packed"))
+      if (entry.path().filename().string().size() == 64) return entry.path();
+    return std::filesystem::path();
+  };
+  const std::filesystem::path file = packed();
+  std::filesystem::permissions(file, std::filesystem::perms::owner_all);
+  {
+    std::fstream bytes(file, std::ios::binary | std::ios::in | std::ios::out);
+    bytes.seekp(-100, std::ios::end);
+    bytes.write("damaged", 7);
+  }
+  std::filesystem::permissions(file, std::filesystem::perms::owner_read);
+  CHECK(answer() == tokens);
+  CHECK_FALSE(std::filesystem::exists(file));
+  CHECK(answer() == tokens);
+  CHECK(std::filesystem::exists(file));
 }
 
 TEST_CASE("exact precision packs nothing, and its modules have keys of their own") {

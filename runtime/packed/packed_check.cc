@@ -1,0 +1,114 @@
+#include "runtime/packed/packed_check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "base/mapped_file.h"  // read_in_order
+#include "runtime/packed/packed_folder.h"
+#include "simd/packed/packed.h"
+
+namespace pc {
+
+PackedCheck::PackedCheck(CacheFolder folder, const Digest& key, PackedFile file, OpenFile on_disk,
+                         std::vector<pc_tensor> tensors)
+    : folder_(std::move(folder)),
+      key_(key),
+      file_(std::move(file)),
+      on_disk_(std::move(on_disk)),
+      tensors_(std::move(tensors)),
+      looks_(file_.matrices().size()),
+      packed_again_(looks_.size()) {
+  PC_EXPECT(tensors_.size() == looks_.size());
+  try {
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  } catch (const std::system_error&) {
+    run({});
+  }
+}
+
+PackedCheck::~PackedCheck() {
+  thread_.request_stop();
+  if (thread_.joinable()) thread_.join();
+}
+
+const std::byte* PackedCheck::sound(const std::byte* matrix) const {
+  if (all_sound_.load(std::memory_order_acquire)) return matrix;
+  const std::vector<std::uint64_t>& offsets = file_.extent().matrices;
+  const auto offset = static_cast<std::uint64_t>(matrix - file_.matrix(0));
+  const auto at = std::ranges::lower_bound(offsets, offsets.front() + offset);
+  PC_EXPECT(at != offsets.end() && *at == offsets.front() + offset);
+  const auto index = static_cast<std::size_t>(at - offsets.begin());
+  looks_[index].wait(Look::kNotYet, std::memory_order_acquire);
+  const Look look = looks_[index].load(std::memory_order_acquire);
+  if (look == Look::kPackedAgain) return packed_again_[index].data();
+  return look == Look::kSound ? matrix : nullptr;
+}
+
+void PackedCheck::run(const std::stop_token& stop) noexcept try {
+  const Status whole = folder_.verify_once(key_, on_disk_, [&] { return sum(stop); });
+  if (whole.ok()) all_sound_.store(true, std::memory_order_release);
+  if (!whole.ok() && whole.error().code == Code::kCorrupt) remove_damaged();
+} catch (const std::bad_alloc&) {
+  for (std::atomic<Look>& look : looks_) {  // whoever waits for what was not looked at
+    Look not_yet = Look::kNotYet;
+    look.compare_exchange_strong(not_yet, Look::kLost);
+    look.notify_all();
+  }
+}
+
+// Read, not through the mapping: a disk that fails answers with an error. kIo, kCorrupt,
+// kCancelled.
+Status PackedCheck::sum(const std::stop_token& stop) {
+  const PackedExtent& extent = file_.extent();
+  AlignedBuffer<std::byte> buffer(static_cast<std::size_t>(extent.largest_chunk));
+  read_in_order(on_disk_.fd.get());
+  Status whole = ok();
+  bool sound = true;  // this matrix, until here
+  for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
+    if (stop.stop_requested()) return cancelled();
+    const PackedChunk& chunk = extent.chunks[i];
+    const auto bytes = buffer.span().first(chunk.bytes);
+    const Status read = read_exactly(on_disk_.fd.get(), extent.payload + chunk.offset, bytes);
+    if (!read.ok() || !file_.chunk_is_sound(i, bytes)) {
+      sound = false;
+      whole = read.ok() ? error(Code::kCorrupt, "a checksum is wrong") : read;
+    }
+    const bool is_last =
+        i + 1 == extent.chunks.size() || extent.chunks[i + 1].matrix != chunk.matrix;
+    if (!is_last) continue;
+    looks_[chunk.matrix].store(sound ? Look::kSound : pack_again(chunk.matrix),
+                               std::memory_order_release);
+    looks_[chunk.matrix].notify_all();
+    sound = true;
+  }
+  return whole;
+}
+
+PackedCheck::Look PackedCheck::pack_again(std::uint32_t matrix) noexcept try {
+  const pc_tensor& w = tensors_[matrix];
+  const auto type = static_cast<simd::Type>(w.dtype);
+  AlignedBuffer<std::byte> panels(simd::packed_bytes(type, w.rows, w.cols));
+  for (std::size_t panel = 0; panel * simd::kPanelRows < w.rows; ++panel)
+    simd::pack_panel(type, static_cast<const std::byte*>(w.data), w.rows, w.cols, panel,
+                     panels.data());
+  packed_again_[matrix] = std::move(panels);
+  return Look::kPackedAgain;
+} catch (const std::bad_alloc&) {
+  return Look::kLost;
+}
+
+// Unless another process has replaced it.
+void PackedCheck::remove_damaged() const {
+  if (!folder_.writable()) return;
+  const FileLock lock = lock_packed(folder_, std::chrono::milliseconds(0));
+  if (!lock.held()) return;
+  const auto now = folder_.open_file(key_);
+  if (now.ok() && now->st.st_ino == on_disk_.st.st_ino && now->st.st_dev == on_disk_.st.st_dev)
+    (void)folder_.remove(key_);
+}
+
+}  // namespace pc

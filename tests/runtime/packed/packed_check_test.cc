@@ -1,0 +1,153 @@
+// Weights that are in use while their file is verified: nobody is given a matrix that is not what
+// was written, and what is found is remembered as if it had been found before.
+
+#include "runtime/packed/packed_check.h"
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "runtime/packed/packed_folder.h"
+#include "simd/packed/packed.h"
+#include "tests/runtime/packed/packed_cache.h"
+#include "tests/runtime/packed/quantised_model.h"
+#include "tests/support/file_faults.h"
+
+namespace pc::test {
+namespace {
+
+PackedWeights open(const QuantisedModel& model, const PackOptions& options) {
+  auto packed = PackedWeights::open(model.desc, options, Parallel(1));
+  if (!packed.ok()) FAIL(packed.error().message);
+  return std::move(packed).value();
+}
+
+// A cache with a whole file that no process has verified in this boot.
+struct UnverifiedCache : Cache {
+  explicit UnverifiedCache(const QuantisedModel& model) {
+    (void)test::open(model, options);
+    forget();
+    options.sums_later = true;
+  }
+  void forget() const {
+    for (const auto& stamp : fs::directory_iterator(folder.path() + "/packed/used"))
+      fs::remove(stamp.path());
+  }
+  std::string stamp() const {
+    for (const auto& stamp : fs::directory_iterator(folder.path() + "/packed/used"))
+      return read(stamp.path());
+    return {};
+  }
+};
+
+// Are these the bytes of this matrix, packed?
+bool is_packed(const pc_tensor& w, const std::byte* bytes) {
+  const auto type = static_cast<simd::Type>(w.dtype);
+  std::vector<std::byte> own(simd::packed_bytes(type, w.rows, w.cols));
+  for (std::size_t panel = 0; panel * simd::kPanelRows < w.rows; ++panel)
+    simd::pack_panel(type, static_cast<const std::byte*>(w.data), w.rows, w.cols, panel,
+                     own.data());
+  return std::equal(own.begin(), own.end(), bytes);
+}
+
+std::size_t n_found(const PackedWeights& packed, const std::vector<pc_tensor>& matrices) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      matrices, [&](const pc_tensor& w) { return packed.find(w.data) != nullptr; }));
+}
+
+TEST_CASE("a sound file is used at once, and stamped when it was seen to be one") {
+  const QuantisedModel model(21);
+  const UnverifiedCache cache(model);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));  // its times say whether it changed
+  const std::vector<pc_tensor> matrices = packable_matrices(model.desc);
+  {
+    const PackedWeights packed = open(model, cache.options);
+    CHECK(n_found(packed, matrices) == matrices.size());
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (cache.stamp().empty() && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  CHECK(cache.stamp().starts_with("verified boot="));
+
+  // From then on nobody looks: damage that leaves no trace in the file's times goes unseen, as in a
+  // file that was verified before its use.
+  PackOptions before = cache.options;
+  before.sums_later = false;
+  const PackedWeights again = open(model, before);
+  CHECK(n_found(again, matrices) == matrices.size());
+}
+
+TEST_CASE("a matrix of which one bit is wrong is packed again, and the file goes") {
+  const QuantisedModel model(22);
+  const UnverifiedCache cache(model);
+  const std::vector<pc_tensor> matrices = packable_matrices(model.desc);
+  const fs::path path = cache.file();
+  const std::string sound = read(path);
+  for (const std::size_t damaged : {std::size_t{0}, matrices.size() / 2, matrices.size() - 1}) {
+    std::size_t offset = 0;
+    {
+      const PackedWeights packed = open(model, cache.options);
+      const std::byte* first = packed.place_of(matrices[0].data);
+      const std::byte* own = packed.place_of(matrices[damaged].data);
+      const auto payload =
+          packed_extent(packed_shapes(matrices), std::uint64_t{1} << 40).value().payload;
+      offset = payload + static_cast<std::size_t>(own - first) + 9;
+    }
+    std::string text = sound;
+    text[offset] = static_cast<char>(text[offset] ^ 0x10);
+    rewrite(path, text);
+    cache.forget();
+    {
+      const PackedWeights packed = open(model, cache.options);
+      for (std::size_t i = 0; i < matrices.size(); ++i) {
+        const std::byte* found = packed.find(matrices[i].data);
+        REQUIRE(found != nullptr);
+        CHECK((found == packed.place_of(matrices[i].data)) == (i != damaged));
+        CHECK(is_packed(matrices[i], found));
+      }
+      const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+      while (!cache.files().empty() && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(cache.files().empty());
+    // The next one makes it anew.
+    const PackedWeights packed = open(model, cache.options);
+    CHECK(n_found(packed, matrices) == matrices.size());
+    CHECK(read(cache.file()) == sound);
+    cache.forget();
+  }
+}
+
+TEST_CASE("what a disk does not read is packed again, and the file stays") {
+  const QuantisedModel model(23);
+  const UnverifiedCache cache(model);
+  const std::vector<pc_tensor> matrices = packable_matrices(model.desc);
+  fail_reads(EIO, -1);
+  {
+    const PackedWeights packed = open(model, cache.options);
+    for (const pc_tensor& w : matrices) {
+      const std::byte* found = packed.find(w.data);
+      REQUIRE(found != nullptr);
+      CHECK(found != packed.place_of(w.data));
+      CHECK(is_packed(w, found));
+    }
+  }
+  fail_reads(0, 0);
+  CHECK(cache.files().size() == 1);
+  CHECK(n_found(open(model, cache.options), matrices) == matrices.size());
+}
+
+TEST_CASE("verifying may be given up at any time") {
+  const QuantisedModel model(24);
+  const UnverifiedCache cache(model);
+  for (int i = 0; i < 50; ++i) (void)open(model, cache.options);
+  CHECK(cache.files().size() == 1);
+}
+
+}  // namespace
+}  // namespace pc::test
