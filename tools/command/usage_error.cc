@@ -58,6 +58,13 @@ bool verb_options_have(const CLI::App& group, const std::string& option) {
   return false;
 }
 
+// One that does something itself, beside grouping others.
+bool takes_operand(const CLI::App& verb) {
+  const auto options = verb.get_options();
+  return std::any_of(options.begin(), options.end(),
+                     [](const CLI::Option* option) { return option->get_positional(); });
+}
+
 // What the words ask for, as deep as they name verbs.
 struct Asked {
   const CLI::App* verb;
@@ -76,6 +83,7 @@ Asked asked_of(const CLI::App& app, std::span<const char* const> words) {
       asked.name += " " + word;
       continue;
     }
+    if (takes_operand(*asked.verb)) break;
     if (!word.starts_with('-'))
       asked.no_verb = word;
     else if (verb_options_have(*asked.verb, word))

@@ -45,7 +45,7 @@ std::string field(const std::string& csv, std::size_t row, const std::string& na
 }  // namespace
 
 TEST_CASE("CSV quotes every value, as llama-bench does") {
-  const std::string csv = csv_of(made_report());
+  const std::string csv = csv_of({made_report()});
   REQUIRE(lines(csv).size() == 6);  // names, four rows, the end
   CHECK(lines(csv)[0].find("n_prompt,n_gen,n_depth,test_time,avg_ns,stddev_ns,avg_ts,stddev_ts") !=
         std::string::npos);
@@ -67,9 +67,9 @@ TEST_CASE("CSV quotes every value, as llama-bench does") {
 }
 
 TEST_CASE("JSON has the fields of CSV, and each repetition") {
-  const auto tests = parse_report(json_of(made_report()).dump())["tests"].items();
+  const auto tests = parse_report(json_of({made_report()}).dump())["tests"].items();
   REQUIRE(tests.size() == 4);
-  const std::string csv = csv_of(made_report());
+  const std::string csv = csv_of({made_report()});
   for (const std::string& name : cells(lines(csv).front())) {
     const Json value = tests[1][name];
     CHECK((value.is_null() ? "" : value.text()) == field(csv, 1, name));
@@ -82,7 +82,9 @@ TEST_CASE("JSON has the fields of CSV, and each repetition") {
 }
 
 TEST_CASE("without a result there are no rows") {
-  const BenchReport none{made_report().subject, {}};
+  const BenchReports none = {{made_report().subject, {}}};
   CHECK(csv_of(none).empty());
+  CHECK(json_lines_of(none).empty());
+  CHECK(sql_of(none).empty());
   CHECK(json_of(none).dump() == R"({"tests":[]})");
 }

@@ -8,7 +8,7 @@ using namespace pc::cli;
 
 TEST_CASE("Markdown has the columns of llama-bench, and the floors behind them") {
   CHECK(
-      markdown_of(made_report()) ==
+      markdown_of({made_report()}) ==
       "| model      |     size | params | backend | threads |            test |             t/s | "
       "memory floor, t/s | reached |\n"
       "| ---------- | -------: | -----: | ------- | ------: | --------------: | --------------: | "
@@ -34,7 +34,7 @@ TEST_CASE("Markdown has the columns of llama-bench, and the floors behind them")
 TEST_CASE("a table that would be empty is left out") {
   BenchReport only = made_report();
   only.rows.resize(2);
-  const std::string text = markdown_of(only);
+  const std::string text = markdown_of({only});
   CHECK(text.find("t/s") != text.npos);
   CHECK(text.find("sooner") == text.npos);
 }
