@@ -50,11 +50,14 @@ Fields subject_fields(const BenchSubject& s) {
           {"precision", s.precision}};
 }
 
-// Mean, deviation and percentiles of what ends in `unit`: "avg_ns", "p5_ns".
-Fields spread_fields(const std::string& unit, const Samples& samples, const auto& value_of) {
+// Mean and deviation, then percentiles, of what ends in `unit`: "avg_ns", "p5_ns".
+Fields mean_fields(const std::string& unit, const Samples& samples, const auto& value_of) {
   return {{"avg_" + unit, value_of(mean(samples))},
-          {"stddev_" + unit, value_of(deviation(samples))},
-          {"p5_" + unit, value_of(quantile(samples, 0.05))},
+          {"stddev_" + unit, value_of(deviation(samples))}};
+}
+
+Fields percentile_fields(const std::string& unit, const Samples& samples, const auto& value_of) {
+  return {{"p5_" + unit, value_of(quantile(samples, 0.05))},
           {"median_" + unit, value_of(quantile(samples, 0.5))},
           {"p95_" + unit, value_of(quantile(samples, 0.95))}};
 }
@@ -72,10 +75,12 @@ Fields figure_fields(const BenchRow& row) {
   const bool first = r.test.kind == Kind::kFirstToken;
   const Samples rate = rates(r), sooner = first ? speed_ups(r) : Samples();
   const auto time = [](double seconds) { return Json(nanoseconds(seconds)); };
-  Fields fields = spread_fields("ns", r.seconds, time);
-  const Fields speed =
-      spread_fields("ts", rate, [&](double value) { return or_null(!first, value); });
-  fields.insert(fields.end(), speed.begin(), speed.end());
+  const auto speed = [&](double value) { return or_null(!first, value); };
+  Fields fields;
+  for (const Fields& more :
+       {mean_fields("ns", r.seconds, time), mean_fields("ts", rate, speed),
+        percentile_fields("ns", r.seconds, time), percentile_fields("ts", rate, speed)})
+    fields.insert(fields.end(), more.begin(), more.end());
   const Fields own = {{"floor_ns", or_null(row.floor_seconds.has_value(),
                                            nanoseconds(row.floor_seconds.value_or(0)))},
                       {"full_avg_ns", or_null(first, nanoseconds(mean(r.full_seconds)))},

@@ -106,6 +106,9 @@ void add_course(CLI::App* verb, BenchOptions* b) {
   add(verb, "--prio", b->priority, "N",
       "of the process: -1 is low, 0 as it is, 1 to 3 more than others have; default: 0")
       ->check(silent(CLI::Range(-1, 3)));
+  // As of llama-bench, the last one counts.
+  for (const char* const name : {"--repetitions", "--delay", "--prio"})
+    verb->get_option(name)->take_last();
   add(verb, "-C,--cpu-mask", b->cpu_mask, "HEX",
       "the CPUs that it may use, as bits: 0x3 for the first two; default: as it is");
 }
@@ -116,6 +119,7 @@ void add_reports(CLI::App* verb, Options* o) {
              "md, csv, json (a list), jsonl (a row a line), sql or none; default: md", formats);
   add_choice(verb, "--output-err", o->bench.error_output, "FORMAT",
              "the same on the standard error, too; default: none", formats);
+  for (const char* const name : {"--output", "--output-err"}) verb->get_option(name)->take_last();
   add_switch(verb, "--json", o->json, "print one JSON object, the rows in its tests");
   add_switch(verb, "-v,--verbose", o->bench.verbose,
              "say what each engine is, in JSON on the standard error");
@@ -138,8 +142,8 @@ void add_compare(CLI::App* bench, Options* o) {
       "  promptcache bench -m model.gguf -r 10 -o json > before.json\n"
       "  promptcache bench -m model.gguf -r 10 -o json > after.json\n"
       "  promptcache bench compare before.json after.json --fail-slower 5\n\n"
-      "Reports are those of -o json, -o jsonl and --json, or llama-bench's. Ends with 1 when\n"
-      "--fail-slower is given and a test is slower by more than that, beyond the noise.");
+      "Reports are those of -o json, -o jsonl and --json, or llama-bench's. Ends with 1\n"
+      "where a test is slower by more than --fail-slower says, beyond the noise.");
   verb->add_option("report", o->bench_compare.files, "two files: before, and after")
       ->required()
       ->expected(2)
@@ -158,13 +162,12 @@ void add_bench(CLI::App* app, Options* o) {
       "  promptcache bench models/city-guide\n"
       "  promptcache bench -m model.gguf -p 512 -n 128 -d 0,2048 -r 5 -o csv\n"
       "  promptcache bench -m a.gguf,b.gguf -t 1-8*2 -pg 512,128 -o jsonl\n\n"
-      "The command line, names of tests and columns are those of llama-bench, where it has\n"
-      "such; beside each figure stands what reading memory alone would take. Lists may have\n"
-      "ranges, first-last, first-last+step and first-last*factor, and several values are\n"
-      "measured each with each; 0 leaves a measure out. No module stays in the store.");
+      "Options, names of tests and columns are those of llama-bench, where it has such;\n"
+      "beside each figure stands what reading memory alone would take. Lists may have\n"
+      "ranges: first-last, first-last+step, first-last*factor. Several values are taken\n"
+      "each with each; 0 leaves a measure out. No module stays in the store.");
   add(verb, "-m,--model,model", o->bench.models, "PATH",
-      "the model: a Hugging Face folder or a GGUF file; several: commas between them")
-      ->allow_extra_args(false);
+      "the model: a Hugging Face folder or a GGUF file; several: commas between them");
   add_tests(verb, &o->bench);
   add_cache_types(verb, &o->bench);
   add_list(verb, "-t,--threads", o->bench.threads, "threads; default: all this process may use", 1);

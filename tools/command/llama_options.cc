@@ -52,8 +52,8 @@ constexpr LlamaOption kOptions[] = {
     {"--fit-ctx", "N", "", kFit, ""}};
 
 bool has_word(const std::string& words, const std::string& word) {
-  const std::vector<std::string> all = CLI::detail::split(words, ' ');
-  return std::find(all.begin(), all.end(), word) != all.end();
+  const std::vector<std::string> all = CLI::detail::split(words, ' ');  // of none: one empty word
+  return !word.empty() && std::find(all.begin(), all.end(), word) != all.end();
 }
 
 bool is_number(const std::string& text) {
@@ -84,7 +84,7 @@ void add_llama_option(CLI::App* verb, const LlamaOption& option, BenchOptions* o
   const std::string names = option.names, name = names.substr(names.find("--"));
   const std::string help = std::string("llama-bench's, without a meaning here: ") + option.why;
   const auto take = [&option, name, options](const std::string& value) {
-    check(option, name, value);
+    if (*option.type) check(option, name, value);
     options->without_meaning.push_back(name + " has no meaning here: " + option.why);
   };
   CLI::Option* added = nullptr;

@@ -119,6 +119,9 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& problem,
     const std::string name = what.substr(0, what.find(':'));
     if (what.ends_with("missing")) return name + " needs a value" + help;
     const CLI::Option* const option = verb.get_option_no_throw(name);
+    if (option && option->get_expected_min() > 1)
+      return name + " takes " + std::to_string(option->get_expected_min()) +
+             " values, and no other number" + help;
     return name + " is given more than once" +
            (option && option->get_positional() ? ": text with spaces wants quotes" : "") + help;
   }

@@ -89,7 +89,7 @@ TEST_CASE("the whole command line of llama-bench is read") {
   CHECK(o.bench.verbose);
   CHECK_FALSE(o.bench.warms_up);
   CHECK(o.bench.cpu_mask == "0x3");
-  CHECK(o.bench.without_meaning.size() == 23);
+  CHECK(o.bench.without_meaning.size() == 25);
   for (const std::string& remark : o.bench.without_meaning) {
     CHECK(remark.starts_with("--"));
     CHECK(remark.find(" has no meaning here: ") != remark.npos);
