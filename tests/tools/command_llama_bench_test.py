@@ -79,7 +79,7 @@ class LlamaBench(CommandTest):
         return [described(row, {}) for row in ours], [described(row, KV_TYPES) for row in theirs], ours, theirs
 
     def test_every_option_of_theirs_is_one_of_ours(self):
-        options = set(re.findall(r"(?<=[ ,])--?[a-z][a-z-]*(?=[ ,]|$)",
+        options = set(re.findall(r"(?<=[ ,])--?[a-zA-Z][a-z-]*(?=[ ,]|$)",
                                  "\n".join(re.findall(r"^ +(-.*?)(?:  |<|$)", self.theirs("--help"), re.M)).replace("\n", " ")))
         self.assertGreater(len(options), 60)
         ours = set(re.findall(r"(?<![\w-])--?[a-zA-Z][a-z-]*", self.command("bench", "--help")))

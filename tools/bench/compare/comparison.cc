@@ -1,6 +1,7 @@
 #include "tools/bench/compare/comparison.h"
 
 #include <algorithm>
+#include <charconv>
 #include <set>
 #include <utility>
 
@@ -91,6 +92,23 @@ std::vector<Difference> differences_of(const Rows& a, const Rows& b,
   return differences;
 }
 
+double number(const ReportRow& row, const std::string& field) {
+  double value = 0;
+  const std::string text = fact(row, field);
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+// Of the runs that are in a report, the busiest.
+std::optional<Busy> busy(const Rows& rows) {
+  std::optional<Busy> most;
+  for (const ReportRow& row : rows) {
+    const Busy now{number(row, "load_before"), number(row, "n_cpus")};
+    if (now.load > now.n_cpus / 2 && now.load > (most ? most->load : 0)) most = now;
+  }
+  return most;
+}
+
 bool alike(const ReportRow& a, const ReportRow& b, const std::vector<std::string>& parameters) {
   return a.test == b.test && parameter_values(a, parameters) == parameter_values(b, parameters);
 }
@@ -157,6 +175,8 @@ Comparison compare_reports(const Rows& a, const Rows& b) {
   Comparison c;
   c.parameters = varying(a, b);
   c.differences = differences_of(a, b, c.parameters);
+  c.busy_a = busy(a);
+  c.busy_b = busy(b);
   c.only_b = gathered(b, c.parameters);
   for (const ReportRow& row : gathered(a, c.parameters)) {
     const auto other = std::find_if(c.only_b.begin(), c.only_b.end(), [&](const ReportRow& of_b) {

@@ -34,11 +34,18 @@ struct Difference {
   std::string field, a, b;
 };
 
+// That a report's machine was, or had just been, at work when it began: on average, this many
+// threads wanted its CPUs in the minute before.
+struct Busy {
+  double load = 0, n_cpus = 0;
+};
+
 struct Comparison {
   std::vector<std::string> parameters;  // that vary, and so belong to a row's name
   std::vector<RowPair> pairs;           // in the order of the first report
   std::vector<ReportRow> only_a, only_b;
   std::vector<Difference> differences;
+  std::optional<Busy> busy_a, busy_b;  // where more than half of the CPUs were at work
   // Of each test on each side, with which every pair could be told apart; 0: they can.
   std::size_t samples_needed = 0;
 };

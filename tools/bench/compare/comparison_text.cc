@@ -86,7 +86,14 @@ std::string differences_of(const Comparison& c, const ReportNames& names) {
   for (const Difference& d : c.differences)
     out += "DIFFERENT " + upper(d.kind) + ": " + d.field + " is " + printable(d.a) + " in " +
            printable(names.a) + ", " + printable(d.b) + " in " + printable(names.b) + "\n";
-  return out.empty() ? out : out + "\n";
+  return out;
+}
+
+std::string busy_of(const std::optional<Busy>& busy, const std::string& name) {
+  if (!busy) return "";
+  return "BUSY MACHINE: load average " + format("%.2f", busy->load) + " before " + printable(name) +
+         ", on " + format_count(static_cast<std::uint64_t>(busy->n_cpus), "CPU") +
+         ": figures may be those of other work\n";
 }
 
 std::string only_of(const std::vector<ReportRow>& rows, const std::vector<std::string>& parameters,
@@ -144,6 +151,10 @@ Json json_of(const RowPair& pair, const std::vector<std::string>& parameters) {
       .set("verdict", word_of(pair.verdict));
 }
 
+Json load_of(const std::optional<Busy>& busy) {
+  return busy ? Json(busy->load) : Json();
+}
+
 Json list_of(const std::vector<ReportRow>& rows, const std::vector<std::string>& parameters) {
   Json list = Json::array();
   for (const ReportRow& row : rows) list.push(named(row, parameters));
@@ -153,7 +164,10 @@ Json list_of(const std::vector<ReportRow>& rows, const std::vector<std::string>&
 }  // namespace
 
 std::string text_of(const Comparison& c, const ReportNames& names) {
-  return differences_of(c, names) + table_of(c) + only_of(c.only_a, c.parameters, names.a) +
+  std::string warnings = differences_of(c, names) + busy_of(c.busy_a, names.a) +
+                         (names.a == names.b ? "" : busy_of(c.busy_b, names.b));
+  if (!warnings.empty()) warnings += "\n";
+  return warnings + table_of(c) + only_of(c.only_a, c.parameters, names.a) +
          only_of(c.only_b, c.parameters, names.b) + last_lines(c, names);
 }
 
@@ -166,6 +180,8 @@ Json json_of(const Comparison& c) {
   return Json::object()
       .set("level", kLevel)
       .set("differences", differences)
+      .set("busy_a", load_of(c.busy_a))
+      .set("busy_b", load_of(c.busy_b))
       .set("tests", tests)
       .set("only_a", list_of(c.only_a, c.parameters))
       .set("only_b", list_of(c.only_b, c.parameters))

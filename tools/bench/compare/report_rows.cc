@@ -10,7 +10,8 @@
 namespace pc::cli {
 namespace {
 
-constexpr std::size_t kMostDepth = 16;  // of arrays and objects; a report has four
+constexpr std::size_t kMostDepth = 16;     // of arrays and objects; a report has four
+constexpr double kMostNanoseconds = 1e18;  // 32 years, so that no ratio leaves what a double holds
 constexpr char kWayOut[] =
     "; it must be what promptcache bench or llama-bench writes with -o json or -o jsonl";
 
@@ -42,8 +43,8 @@ BenchCase case_of(const Json& row, const std::string& place) {
 Samples seconds_of(const Json& row, const std::string& place) {
   Samples seconds;
   for (const Json& sample : row["samples_ns"].items()) {
-    if (!sample.is_number() || !(sample.real() > 0))
-      refuse(place, "a sample in samples_ns is not a number above 0");
+    if (!sample.is_number() || !(sample.real() >= 1 && sample.real() <= kMostNanoseconds))
+      refuse(place, "a sample in samples_ns is not a number from 1 to 1e18");
     seconds.push_back(sample.real() * 1e-9);
   }
   if (seconds.empty()) refuse(place, "the row has no samples_ns");

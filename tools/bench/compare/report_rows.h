@@ -20,7 +20,7 @@ struct ReportRow {
   std::string test;                          // "pp512 @ d2048"
   bool is_first_token = false;               // whose figure is a time, and not a rate
   double tokens = 0;                         // that a sample computes; of a first token 0
-  Samples seconds;                           // at least one, each above 0
+  Samples seconds;                           // at least one, each from 1e-9 to 1e9
   std::map<std::string, std::string> facts;  // of llama-bench's and our other fields, as text
 };
 

@@ -121,3 +121,16 @@ TEST_CASE("several runs in one report count as one with more samples") {
       compare_reports({row("a", Samples(1500, 1)), row("a", Samples(1500, 1))}, {row("a", {1})}),
       Failure);
 }
+
+TEST_CASE("a machine that was at work before a run is told, with the worst of its runs") {
+  const Facts idle = {{"load_before", "0.90"}, {"n_cpus", "2"}};
+  const Facts busy = {{"load_before", "1.10"}, {"n_cpus", "2"}};
+  const Facts busier = {{"load_before", "3.5"}, {"n_cpus", "2"}};
+  const Comparison c =
+      compare_reports({row("pp", kFast, idle)}, {row("pp", kFast, busy), row("pp", kFast, busier)});
+  CHECK_FALSE(c.busy_a);
+  REQUIRE(c.busy_b);
+  CHECK(c.busy_b->load == 3.5);
+  CHECK(c.busy_b->n_cpus == 2);
+  CHECK_FALSE(compare_reports({row("pp", kFast)}, {row("pp", kFast)}).busy_a);  // it is not known
+}

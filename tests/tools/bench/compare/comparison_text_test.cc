@@ -45,6 +45,17 @@ TEST_CASE("too few samples are said, and how many would do") {
   CHECK(text.find("repeat each 4 times (-r 4) on both sides, or compare fewer\n") != text.npos);
 }
 
+TEST_CASE("a busy machine is said before all figures") {
+  Comparison c = made();
+  c.busy_b = Busy{3.5, 2};
+  const std::string text = text_of(c, {"a.json", "b.json"});
+  CHECK(
+      text.find("b.json\nBUSY MACHINE: load average 3.50 before b.json, on 2 CPUs: figures may be "
+                "those of other work\n\ntest ") != text.npos);
+  CHECK(json_of(c)["busy_b"].real() == 3.5);
+  CHECK(json_of(c)["busy_a"].is_null());
+}
+
 TEST_CASE("a comparison for programs") {
   const Json json = json_of(made());
   CHECK(json["level"].real() == 0.05);

@@ -72,8 +72,9 @@ TEST_CASE("what is no report is refused with its place") {
   CHECK(refused(replaced("16", "1.5")).find("x.json:1: the row has no whole number n_prompt") == 0);
   CHECK(refused(replaced("16", "-1")).find("no whole number n_prompt") != std::string::npos);
   CHECK(refused(replaced("1000,2000", "")).find("the row has no samples_ns") != std::string::npos);
-  for (const std::string sample : {"0", "-5", "null", "\"7\""})
-    CHECK(refused(replaced("1000", sample)).find("is not a number above 0") != std::string::npos);
+  for (const std::string sample : {"0", "-5", "1e-300", "1e300", "null", "\"7\""})
+    CHECK(refused(replaced("1000", sample)).find("is not a number from 1 to 1e18") !=
+          std::string::npos);
   CHECK(refused(replaced("\"n_gen\"", "\"n_prompt\"")).find("x.json: the report") == 0);
 }
 
