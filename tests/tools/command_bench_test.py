@@ -215,7 +215,7 @@ class Compare(CommandTest):
         good = self.write("good.json", self.rows([1]))
         bad = self.write("bad.jsonl", self.rows([1])[1:-1] + "\n{\n")
         self.assertEqual(self.compare(good, bad, expect=1), "")
-        self.assertIn(f"{bad}:2: error: the line is not JSON", self.err)
+        self.assertIn(f"{bad}:2: error: the line cannot be read", self.err)
         self.assertIn("it must be what promptcache bench or llama-bench writes", self.err)
         other = self.write("other.json", self.rows([1], n_gen=4))
         self.compare(good, other, expect=1)

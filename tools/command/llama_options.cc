@@ -82,7 +82,8 @@ void check(const LlamaOption& option, const std::string& name, const std::string
 
 void add_llama_option(CLI::App* verb, const LlamaOption& option, BenchOptions* options) {
   const std::string names = option.names, name = names.substr(names.find("--"));
-  const std::string help = std::string("llama-bench's, without a meaning here: ") + option.why;
+  const char* const what = *option.refused == '*' ? "refused" : "without a meaning here";
+  const std::string help = std::string("llama-bench's, ") + what + ": " + option.why;
   const auto take = [&option, name, options](const std::string& value) {
     if (*option.type) check(option, name, value);
     options->without_meaning.push_back(name + " has no meaning here: " + option.why);

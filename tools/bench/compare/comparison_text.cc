@@ -46,6 +46,10 @@ std::string interval_cell(const Ratio& ratio) {
   return format("%.3f to %.3f", ratio.interval->low, ratio.interval->high);
 }
 
+std::string chance_cell(double chance) {
+  return chance < 0.0001 ? "<0.0001" : format("%.4f", chance);
+}
+
 std::vector<std::string> name_cells(const ReportRow& row,
                                     const std::vector<std::string>& parameters) {
   std::vector<std::string> cells = {printable(row.test)};
@@ -65,8 +69,8 @@ std::string table_of(const Comparison& c) {
   for (const RowPair& pair : c.pairs) {
     std::vector<std::string> cells = name_cells(pair.a, c.parameters);
     const std::vector<std::string> figures = {
-        median_cell(pair.a),       median_cell(pair.b),         format("%.3f", pair.speed.middle),
-        interval_cell(pair.speed), format("%.4f", pair.chance), word_of(pair.verdict)};
+        median_cell(pair.a),       median_cell(pair.b),      format("%.3f", pair.speed.middle),
+        interval_cell(pair.speed), chance_cell(pair.chance), word_of(pair.verdict)};
     cells.insert(cells.end(), figures.begin(), figures.end());
     table.add_row(std::move(cells));
   }

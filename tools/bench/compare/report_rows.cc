@@ -90,7 +90,7 @@ std::vector<ReportRow> rows_of_lines(std::string_view text, const std::string& n
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     std::string why;
     const auto json = json_of(line, &why);
-    if (!json) refuse(place, "the line is not JSON: " + why);
+    if (!json) refuse(place, "the line cannot be read: " + why);
     rows.push_back(row_of(*json, place));
   }
   return rows;
@@ -114,7 +114,7 @@ std::vector<ReportRow> read_report(std::string_view text, const std::string& nam
   } else {
     std::string why;
     const auto json = json_of(text, &why);
-    if (!json) refuse(name, "the report is not JSON: " + why);
+    if (!json) refuse(name, "the report cannot be read: " + why);
     rows = rows_of(json->is_array() ? *json : (*json)["tests"], name);
   }
   if (rows.empty()) refuse(name, "the report has no row");

@@ -45,6 +45,12 @@ TEST_CASE("too few samples are said, and how many would do") {
   CHECK(text.find("repeat each 4 times (-r 4) on both sides, or compare fewer\n") != text.npos);
 }
 
+TEST_CASE("a chance that four digits cannot show is not shown as none") {
+  const Comparison c =
+      compare_reports({row("pp", Samples(20, 1), "X")}, {row("pp", Samples(20, 2), "X")});
+  CHECK(text_of(c, {"a", "b"}).find("  <0.0001  slower\n") != std::string::npos);
+}
+
 TEST_CASE("a busy machine is said before all figures") {
   Comparison c = made();
   c.busy_b = Busy{3.5, 2};

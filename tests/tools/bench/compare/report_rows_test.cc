@@ -60,13 +60,13 @@ TEST_CASE("rows of llama-bench are named as it names them") {
 }
 
 TEST_CASE("what is no report is refused with its place") {
-  CHECK(refused("").find("x.json: the report is not JSON") == 0);
-  CHECK(refused("[1,").find("x.json: the report is not JSON") == 0);
+  CHECK(refused("").find("x.json: the report cannot be read") == 0);
+  CHECK(refused("[1,").find("x.json: the report cannot be read") == 0);
   CHECK(refused("[]").find("x.json: the report has no row") == 0);
   CHECK(refused("{\"tests\":{}}").find("x.json: the report has no row") == 0);
   CHECK(refused("3").find("x.json: the report has no row") == 0);
   CHECK(refused("[3]").find("x.json: row 1: a row is not an object") == 0);
-  CHECK(refused(std::string(kRow) + "\n\n{").find("x.json:3: the line is not JSON") == 0);
+  CHECK(refused(std::string(kRow) + "\n\n{").find("x.json:3: the line cannot be read") == 0);
   CHECK(refused("[" + std::string(kRow) + ", {\"n_depth\":0}]")
             .find("x.json: row 2: the row has no whole number n_prompt") == 0);
   CHECK(refused(replaced("16", "1.5")).find("x.json:1: the row has no whole number n_prompt") == 0);
