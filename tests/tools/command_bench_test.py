@@ -157,6 +157,12 @@ class Bench(CommandTest):
         self.assertEqual([row["test"] for row in csv.DictReader(io.StringIO(out))], ["pp16"])
         self.assertEqual(self.json("cache", "ls")["files"], [])
 
+    def test_what_was_measured_before_an_error_is_printed(self):
+        self.command("bench", "-m", MODEL, "-t", "1,100000", "-p", "8", "-n", "0", "--cached", "0", "-r", "1", "-o", "csv",
+                     expect=2)
+        self.assertEqual([(row["test"], row["n_threads"]) for row in csv.DictReader(io.StringIO(self.out))], [("pp8", "1")])
+        self.assertIn("error: ", self.err)
+
     def test_what_cannot_be_meant_is_refused_before_anything_is_measured(self):
         for line in (["-r", "0"], ["-o", "xml"], ["-p", "x"], ["-p", "-1"], ["--new", "0"],
                      ["-p", "0", "-n", "0", "--cached", "0"]):

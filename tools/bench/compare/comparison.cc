@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstddef>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -109,27 +111,50 @@ std::optional<Busy> busy(const Rows& rows) {
   return most;
 }
 
-bool alike(const ReportRow& a, const ReportRow& b, const std::vector<std::string>& parameters) {
-  return a.test == b.test && parameter_values(a, parameters) == parameter_values(b, parameters);
+// The same of rows that are alike.
+std::string key_of(const ReportRow& row, const std::vector<std::string>& parameters) {
+  std::string key = row.test;
+  for (const std::string& value : parameter_values(row, parameters)) key += '\0' + value;
+  return key;
 }
 
-// Each as often as it is there once.
+// Each as often as it is there once, in the order of the first of them.
 Rows gathered(const Rows& rows, const std::vector<std::string>& parameters) {
   Rows out;
+  std::map<std::string, std::size_t> places;
   for (const ReportRow& row : rows) {
-    const auto same = std::find_if(out.begin(), out.end(), [&](const ReportRow& other) {
-      return alike(row, other, parameters);
-    });
-    if (same == out.end()) {
+    const auto [place, is_new] = places.emplace(key_of(row, parameters), out.size());
+    if (is_new) {
       out.push_back(row);
       continue;
     }
-    same->seconds.insert(same->seconds.end(), row.seconds.begin(), row.seconds.end());
-    if (same->seconds.size() > kMostSamples)
+    Samples& seconds = out[place->second].seconds;
+    seconds.insert(seconds.end(), row.seconds.begin(), row.seconds.end());
+    if (seconds.size() > kMostSamples)
       throw Failure(kFailure, row.test + " has more than " + std::to_string(kMostSamples) +
                                   " samples in one report: compare parts of it");
   }
   return out;
+}
+
+// Rows of both that are alike become pairs; the others are kept beside them.
+void pair_up(const Rows& a, const Rows& b, Comparison* c) {
+  std::map<std::string, std::size_t> places;  // in b, of rows that are not in a pair
+  for (const ReportRow& row : b) places.emplace(key_of(row, c->parameters), places.size());
+  for (const ReportRow& row : a) {
+    const auto place = places.find(key_of(row, c->parameters));
+    if (place == places.end()) {
+      c->only_a.push_back(row);
+      continue;
+    }
+    RowPair pair;
+    pair.a = row;
+    pair.b = b[place->second];
+    c->pairs.push_back(std::move(pair));
+    places.erase(place);
+  }
+  for (const ReportRow& row : b)
+    if (places.contains(key_of(row, c->parameters))) c->only_b.push_back(row);
 }
 
 void judge(std::vector<RowPair>* pairs) {
@@ -177,21 +202,7 @@ Comparison compare_reports(const Rows& a, const Rows& b) {
   c.differences = differences_of(a, b, c.parameters);
   c.busy_a = busy(a);
   c.busy_b = busy(b);
-  c.only_b = gathered(b, c.parameters);
-  for (const ReportRow& row : gathered(a, c.parameters)) {
-    const auto other = std::find_if(c.only_b.begin(), c.only_b.end(), [&](const ReportRow& of_b) {
-      return alike(row, of_b, c.parameters);
-    });
-    if (other == c.only_b.end()) {
-      c.only_a.push_back(row);
-      continue;
-    }
-    RowPair pair;
-    pair.a = row;
-    pair.b = *other;
-    c.pairs.push_back(std::move(pair));
-    c.only_b.erase(other);
-  }
+  pair_up(gathered(a, c.parameters), gathered(b, c.parameters), &c);
   judge(&c.pairs);
   c.samples_needed = samples_needed(c.pairs);
   return c;

@@ -1,6 +1,7 @@
 #include "tools/bench/machine/process_place.h"
 
 #include <sched.h>
+#include <sys/resource.h>
 
 #include <catch2/catch.hpp>
 #include <thread>
@@ -48,4 +49,19 @@ TEST_CASE("a process runs on the CPUs of its mask") {
 TEST_CASE("CPUs that are not there are an error that says where to look") {
   const std::string far = "8" + std::string(200, '0');  // CPU 803
   std::thread([&] { CHECK(exit_code(far) == kFailure); }).join();
+}
+
+TEST_CASE("a low priority is a nice value above that of others, and 0 leaves what there is") {
+  const int before = getpriority(PRIO_PROCESS, 0);
+  if (before > 5) return;  // lower already, and not everybody may go back
+  int kept = 0, low = 0;
+  std::thread([&] {  // has a nice value of its own, which goes with it
+    set_priority(0);
+    kept = getpriority(PRIO_PROCESS, 0);
+    set_priority(-1);
+    low = getpriority(PRIO_PROCESS, 0);
+  })
+      .join();
+  CHECK(kept == before);
+  CHECK(low == 5);
 }
