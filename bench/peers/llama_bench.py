@@ -50,7 +50,7 @@ def run(command):
 def ours(a, model):
     """Test -> (seconds of one run, its floor or None)."""
     base = [a.build / "tools/promptcache", "bench", "-q", "-m", model, "-t", a.threads, "-r",
-            a.repeat, "-o", "json", "--sessions", 0, "--context", a.depth + a.prompt + 512]
+            a.repeat, "--json", "--sessions", 0, "--context", a.depth + a.prompt + 512]
     rows = run([*base, "-p", a.prompt, "-n", a.generate, "-d", 0, "--cached", 0])["tests"]
     rows += run([*base, "-p", 0, "-n", a.generate, "-d", a.depth, "--cached", a.depth, "--new",
                  a.new])["tests"]

@@ -92,7 +92,7 @@ def bench_decode(a):
     """Tokens a second of promptcache bench."""
     out = subprocess.run([str(a.command), "bench", "-m", str(a.model), "-t", str(a.threads), "-p", "0",
                           "-n", str(DECODED), "-d", "0", "--cached", "0", "--sessions", "0", "-r",
-                          "1", "-o", "json", "-q"], capture_output=True, text=True, check=True)
+                          "1", "--json", "-q"], capture_output=True, text=True, check=True)
     return json.loads(out.stdout)["tests"][0]["avg_ts"]
 
 

@@ -9,7 +9,11 @@ inline BenchReport made_report() {
   BenchSubject s;
   s.build = "1.2.3";
   s.instruction_set = "avx512";
+  s.compiler = "C++ 12.2.0";
   s.machine = {"A \"fast\" CPU, of sorts", std::uint64_t{32} << 20, 31.25e9};
+  s.facts = {8, 4, 1, "6.1.0", "powersave", std::uint64_t{16} << 30, "madvise", 0};
+  s.load_before = 0.25;
+  s.load_after = 1.75;
   s.backend = "cpu";
   s.model_path = "dir/model.gguf";
   s.model_type = "llama Q4_0";

@@ -112,6 +112,13 @@ LINES = {
     "promptcache model info tw": ["two.gguf"],
     "promptcache run --cache-dir ": ["store"],
     "promptcache run -n ": [],
+    "promptcache bench com": ["compare"],
+    "promptcache bench tw": ["two.gguf"],
+    "promptcache bench -p 16 tw": ["two.gguf"],
+    "promptcache bench compare g": ["guide.pml"],
+    "promptcache bench compare --fail": ["--fail-slower"],
+    "promptcache bench -fa ": ["-1", "0", "1", "auto", "disabled", "enabled", "false", "off", "on", "true"],
+    "promptcache bench -ctk bf": ["bf16"],
 }
 BASH = r"""
 source "$1"
@@ -141,7 +148,7 @@ class Completion(unittest.TestCase):
             self.assertIn("--help", options)
             self.assertLessEqual(set(options), set(self.bash("promptcache", *verb, "--")))
             fish = self.FILES["fish"].read_text()
-            rules = re.findall(rf"__promptcache_verb_is {' '.join(('promptcache', *verb))}'(?: -s .)? -l (\S+)", fish)
+            rules = re.findall(rf"__promptcache_verb_is {' '.join(('promptcache', *verb))}'(?: -s .)?(?: -o \S+)* -l (\S+)", fish)
             self.assertEqual(sorted(options), sorted("--" + rule for rule in rules))
             function = re.search(rf"^{'_'.join(('_promptcache', *verb))}\(\).*?^}}", self.FILES["zsh"].read_text(),
                                  re.M | re.S).group(0)
@@ -156,6 +163,7 @@ class Completion(unittest.TestCase):
     def test_bash(self):
         for line, expected in LINES.items():
             self.assertEqual(self.bash(*line.split(" ")), expected, line)
+        self.assertEqual(self.bash("promptcache", "bench", "-nk"), ["-nkvo"])  # which fish takes for letters
         self.assertEqual(self.bash("promptcache", "run", "--kv-type", "=", "b"), ["bf16"])
         self.assertEqual(self.bash("promptcache", "run", "--kv-type", "="), ["bf16", "f32", "q4", "q8"])
 

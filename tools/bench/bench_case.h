@@ -12,8 +12,9 @@ namespace pc::cli {
 
 struct BenchCase {
   enum class Kind {
-    kPrefill,     // n_prompt tokens are computed
-    kDecode,      // each of n_sessions conversations goes on by n_gen tokens
+    kPrefill,        // n_prompt tokens are computed
+    kDecode,         // each of n_sessions conversations goes on by n_gen tokens
+    kPromptThenGen,  // n_prompt tokens are computed, and n_gen decoded behind them
     kFirstToken,  // of a prompt with n_prompt tokens behind a module of `depth`, and without reuse
   };
   Kind kind = Kind::kPrefill;
@@ -24,12 +25,14 @@ struct BenchCase {
   std::uint64_t context_tokens() const;
 };
 
-// As llama-bench writes it: "pp512", "tg128 @ d2048"; and "ttft32 @ d1024", "4 x tg128 @ d1024".
+// As llama-bench writes it: "pp512", "tg128 @ d2048", "pp512+tg128"; and "ttft32 @ d1024", "4 x
+// tg128 @ d1024".
 std::string name_of(const BenchCase& test);
 
-// In the order in which they are to be run: batches last, since an engine that was asked by several
-// threads goes on to compute on one of its own. Throws Failure for a test that does not fit the
-// context window, and where nothing is left to measure.
+// In the order in which they are to be run, llama-bench's as it has them, ours behind: batches
+// last, since an engine that was asked by several threads goes on to compute on one of its own.
+// Throws Failure for a test that does not fit the context window, and where nothing is left to
+// measure.
 std::vector<BenchCase> bench_cases(const BenchOptions& options, std::uint32_t context_tokens);
 
 }  // namespace pc::cli

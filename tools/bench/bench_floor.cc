@@ -45,7 +45,9 @@ ModelBytes bytes_of_model(const Json& inspection) {
 std::optional<double> floor_seconds(const BenchCase& test, const ModelBytes& model,
                                     const Machine& machine) {
   const double shared = model.states(test.depth);
-  if (test.kind == BenchCase::Kind::kPrefill ||
+  const bool computes =
+      test.kind == BenchCase::Kind::kPrefill || test.kind == BenchCase::Kind::kPromptThenGen;
+  if (computes ||
       model.weights + model.experts + shared <= static_cast<double>(machine.cache_bytes))
     return std::nullopt;
   double bytes = 0;

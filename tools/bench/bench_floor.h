@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "tools/bench/bench_case.h"
-#include "tools/bench/machine.h"
+#include "tools/bench/machine/machine.h"
 #include "tools/output/json.h"
 
 namespace pc::cli {
@@ -34,7 +34,8 @@ struct ModelBytes {
 // From the report of pc_model_inspect.
 ModelBytes bytes_of_model(const Json& inspection);
 
-// None for prefill, whose time is that of multiplications, and for a step that caches may hold.
+// None for prefill, alone or before decoding, whose time is that of multiplications, and for a step
+// that caches may hold.
 std::optional<double> floor_seconds(const BenchCase& test, const ModelBytes& model,
                                     const Machine& machine);
 

@@ -5,8 +5,16 @@
 namespace pc::cli {
 
 double tokens_of(const BenchCase& test) {
-  return test.kind == BenchCase::Kind::kDecode ? double{1} * test.n_gen * test.n_sessions
-                                               : test.n_prompt;
+  switch (test.kind) {
+    case BenchCase::Kind::kDecode:
+      return double{1} * test.n_gen * test.n_sessions;
+    case BenchCase::Kind::kPromptThenGen:
+      return double{1} * test.n_prompt + test.n_gen;
+    case BenchCase::Kind::kPrefill:
+    case BenchCase::Kind::kFirstToken:
+      break;
+  }
+  return test.n_prompt;
 }
 
 Samples rates(const BenchResult& result) {

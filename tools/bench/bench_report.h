@@ -1,5 +1,5 @@
 // What `promptcache bench` found: a report is its subject, the same for all results, and a row for
-// each test. Pure; any thread.
+// each test; a run makes one for each setup that it measured. Pure; any thread.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "tools/bench/bench_case.h"
-#include "tools/bench/machine.h"
+#include "tools/bench/machine/machine.h"
+#include "tools/bench/machine/machine_facts.h"
 #include "tools/bench/samples.h"
 
 namespace pc::cli {
@@ -24,9 +25,11 @@ Samples speed_ups(const BenchResult& result);  // of a first token, by reuse
 
 // What was measured with.
 struct BenchSubject {
-  std::string build, instruction_set;  // "0.1.0", "avx512"
+  std::string build, instruction_set, compiler;  // "0.1.0", "avx512", "C++ 12.2.0"
   Machine machine;
-  std::string backend, model_path, model_type;  // "cpu", "dir/model.gguf", "llama Q4_0"
+  MachineFacts facts;
+  std::optional<double> load_before, load_after;  // load averages around the whole run
+  std::string backend, model_path, model_type;    // "cpu", "dir/model.gguf", "llama Q4_0"
   std::string kv_type, precision;
   std::uint64_t weight_bytes = 0, n_parameters = 0;
   std::uint32_t threads = 0;
@@ -42,5 +45,6 @@ struct BenchReport {
   BenchSubject subject;
   std::vector<BenchRow> rows;
 };
+using BenchReports = std::vector<BenchReport>;
 
 }  // namespace pc::cli

@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <system_error>
+#include <thread>
 
 #include "tools/output/failure.h"
 #include "tools/output/sizes.h"
@@ -53,8 +54,9 @@ class Watched {
 
 }  // namespace
 
-BenchRunner::BenchRunner(const promptcache::Engine& engine, std::uint32_t repetitions)
-    : engine_(engine), repetitions_(repetitions) {
+BenchRunner::BenchRunner(const promptcache::Engine& engine, std::uint32_t repetitions,
+                         bool warms_up)
+    : engine_(engine), repetitions_(repetitions), warms_up_(warms_up) {
   const auto vocab_size = static_cast<std::int32_t>(engine.facts().vocab_size);
   for (std::int32_t token = 0; token < vocab_size; ++token)
     if (engine.ends_turn(token)) never_ends_.push_back({token, -INFINITY});
@@ -66,6 +68,8 @@ BenchResult BenchRunner::run(const BenchCase& test) {
       return prefill(test);
     case BenchCase::Kind::kDecode:
       return decode(test);
+    case BenchCase::Kind::kPromptThenGen:
+      return prompt_then_gen(test);
     case BenchCase::Kind::kFirstToken:
       break;
   }
@@ -86,6 +90,21 @@ Session BenchRunner::open(const BenchWorkload& work, std::uint32_t max_tokens, b
   return session;
 }
 
+// What keeps the module in memory while it lives.
+std::optional<Session> BenchRunner::warm_up(const BenchWorkload& work) {
+  if (!warms_up_ && work.cached() == 0) return std::nullopt;
+  return open(work, 1, true);
+}
+
+void BenchRunner::rest(std::uint32_t seconds) const {
+  constexpr std::chrono::milliseconds kNap(50);  // until a Ctrl-C is seen
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (std::chrono::steady_clock::now() < end) {
+    if (interruptible_.requested()) throw promptcache::Error(PC_CANCELLED, pc_error{});
+    std::this_thread::sleep_for(kNap);
+  }
+}
+
 void BenchRunner::go_on(Session& session, std::uint32_t n_tokens) const {
   for (std::uint32_t i = 0; i < n_tokens; ++i) {
     if (interruptible_.requested()) throw promptcache::Error(PC_CANCELLED, pc_error{});
@@ -98,7 +117,7 @@ BenchResult BenchRunner::prefill(const BenchCase& test) {
   BenchResult result{test, {}, {}};
   result.test.depth = work.cached();
   result.test.n_prompt = work.fresh();
-  const Session warm_up = open(work, 1, true);
+  const std::optional<Session> warm = warm_up(work);
   for (std::uint32_t i = 0; i < repetitions_; ++i) {
     const Session session = open(work, 1, true);
     require_module(session, work.cached());
@@ -120,8 +139,8 @@ BenchResult BenchRunner::first_token(const BenchCase& test) {
   BenchResult result{test, {}, {}};
   result.test.depth = work.cached();
   result.test.n_prompt = work.fresh();
-  const Session warm_up = open(work, 1, true);
-  open(work, 1, false);
+  const std::optional<Session> warm = warm_up(work);
+  if (warms_up_) open(work, 1, false);
   for (std::uint32_t i = 0; i < repetitions_; ++i) {
     result.full_seconds.push_back(first_token_seconds(work, false));
     result.seconds.push_back(first_token_seconds(work, true));
@@ -135,11 +154,29 @@ BenchResult BenchRunner::decode(const BenchCase& test) {
   const BenchWorkload work(engine_, std::max(test.depth, 1u) - 1, 1);
   BenchResult result{test, {}, {}};
   if (test.depth != 0) result.test.depth = work.cached() + work.fresh();
-  Session warm_up = open(work, 1, true);
-  draw(warm_up);
+  std::optional<Session> warm = warm_up(work);
+  if (warm) draw(*warm);
   for (std::uint32_t i = 0; i < repetitions_; ++i)
     result.seconds.push_back(test.n_sessions == 1 ? decode_alone(work, test.n_gen)
                                                   : decode_together(work, test));
+  return result;
+}
+
+// The first token comes of the prefill; what is decoded goes on behind it.
+BenchResult BenchRunner::prompt_then_gen(const BenchCase& test) {
+  const BenchWorkload work(engine_, test.depth, test.n_prompt);
+  BenchResult result{test, {}, {}};
+  result.test.depth = work.cached();
+  result.test.n_prompt = work.fresh();
+  std::optional<Session> warm = warm_up(work);
+  if (warm) draw(*warm);
+  for (std::uint32_t i = 0; i < repetitions_; ++i) {
+    Session session = open(work, test.n_gen + 1, true);
+    require_module(session, work.cached());
+    go_on(session, test.n_gen + 1);
+    const pc_session_stats stats = session.stats();
+    result.seconds.push_back(seconds(stats.prefill_us + stats.decode_us));
+  }
   return result;
 }
 

@@ -2,9 +2,11 @@
 
 #include <cstdio>
 
+#include "tools/command/bench_options.h"
 #include "tools/command/cache_verbs.h"
 #include "tools/command/command_options.h"
 #include "tools/command/help_text.h"
+#include "tools/command/llama_words.h"
 #include "tools/command/usage_error.h"
 #include "tools/opening/verbs.h"
 #include "tools/output/terminal.h"
@@ -16,7 +18,10 @@ namespace {
 OptionHelp option_help(const CLI::Option& option) {
   OptionHelp help;
   for (const auto& name : option.get_snames()) help.names.push_back("-" + name);
-  for (const auto& name : option.get_lnames()) help.names.push_back("--" + name);
+  for (const auto& name : option.get_lnames()) {
+    for (const auto& dashed : dashed_names("--" + name)) help.names.push_back(dashed);
+    help.names.push_back("--" + name);
+  }
   if (option.get_type_size() != 0) help.value = option.get_type_name();
   if (const std::string& words = option.get_option_text(); !words.empty())
     help.words = CLI::detail::split(words, ' ');
@@ -193,40 +198,6 @@ void add_inspectors(CLI::App* app, Options* o) {
   add_output(verb, o);
 }
 
-void add_bench(CLI::App* app, Options* o) {
-  CLI::App* const verb = add_verb(
-      app, "bench", o, &bench, "measure prefill, decoding, cached first tokens and batches",
-      "  promptcache bench models/city-guide\n"
-      "  promptcache bench -m model.gguf -p 512 -n 128 -d 0,2048 -r 5 -o csv\n\n"
-      "Options, names of tests and columns are those of llama-bench, where it has such;\n"
-      "beside each figure stands what reading memory alone would take. 0 leaves a\n"
-      "measure out. No module stays in the store.");
-  add_model_path(verb, o, kModelMayComeFirst);
-  BenchOptions& b = o->bench;
-  add_list(verb, "-p,--n-prompt", b.n_prompt, "tokens of a prompt to compute; default: 512");
-  add_list(verb, "-n,--n-gen", b.n_gen, "tokens to decode; default: 128");
-  add_list(verb, "-d,--n-depth", b.depths, "tokens that stand before those; default: 0");
-  add_list(verb, "--cached", b.cached,
-           "tokens of the module before a first token and a batch; default: 1024, or half the "
-           "context window");
-  add(verb, "--new", b.n_new, "N", "tokens behind the module that a first token takes; default: 32")
-      ->check(at_least_one());
-  add_list(verb, "--sessions", b.sessions,
-           "conversations that share the module and decode at once; default: 4");
-  add(verb, "-r,--repetitions", b.repetitions, "N", "of each test; default: 5")
-      ->check(at_least_one());
-  add(verb, "-o,--output", b.output, "FORMAT", "md, csv or json; default: md")
-      ->check(silent(CLI::IsMember({"md", "csv", "json"})));
-  add_switch(verb, "--json", o->json, "the same as -o json");
-  add_threads(verb, o);
-  add_context(verb, o);
-  add_kv_type(verb, o);
-  add_precision(verb, o);
-  add_backend(verb, o);
-  add_cache_dir(verb, o);
-  add_quiet(verb, o);
-}
-
 void add_serve(CLI::App* app, Options* o) {
   CLI::App* const verb = add_verb(
       app, "serve", o, &serve, "answer over HTTP, in the protocols of OpenAI and Anthropic",
@@ -354,13 +325,16 @@ VerbHelp describe(const CLI::App& app, const std::string& parents) {
 }  // namespace
 
 std::variant<Options, ExitCode> parse_command_line(int argc, const char* const* argv) {
+  const auto words = with_long_names(std::span(argv, static_cast<std::size_t>(argc)));
+  std::vector<const char*> pointers;
+  for (const std::string& word : words) pointers.push_back(word.c_str());
   Options options;
   CLI::App app;
   define(&app, &options);
   try {
-    app.parse(argc, argv);
+    app.parse(argc, pointers.data());
   } catch (const CLI::ParseError& problem) {
-    return report(app, problem, std::span(argv, static_cast<std::size_t>(argc)).subspan(1));
+    return report(app, problem, std::span(pointers).subspan(1));
   }
   if (!options.verb) return show_verbs(app);
   return options;

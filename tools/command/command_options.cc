@@ -104,7 +104,10 @@ CLI::App* add_verb(CLI::App* parent, const std::string& name, Options* o, Option
   CLI::App* const app = parent->add_subcommand(name, description);
   app->footer("Example:\n" + example)->group(kVerbs);
   // Also keeps the environment of the other verbs' options out of this one.
-  app->parse_complete_callback([o, verb] { o->verb = verb; });
+  // A verb below it has been found by then.
+  app->parse_complete_callback([o, verb, app] {
+    if (app->get_subcommands().empty()) o->verb = verb;
+  });
   return app;
 }
 
@@ -133,11 +136,9 @@ void add_context(CLI::App* verb, Options* o) {
       ->check(at_least_one());
 }
 
-// An option that takes one of these words. They are its text, which --help does not show, for the
-// shells, which offer them.
-static void add_choice(CLI::App* verb, const std::string& names, std::string& value,
-                       const std::string& type, const std::string& description,
-                       const std::vector<std::string>& words) {
+void add_choice(CLI::App* verb, const std::string& names, std::string& value,
+                const std::string& type, const std::string& description,
+                const std::vector<std::string>& words) {
   add(verb, names, value, type, description)
       ->check(silent(CLI::IsMember(words)))
       ->option_text(CLI::detail::join(words, " "));
@@ -278,12 +279,6 @@ void add_sampling(CLI::App* verb, Options* o) {
       "says");
   add(verb, "--stop", o->stop, "TEXT", "ends the answer, and is not part of it")
       ->allow_extra_args(false);
-}
-
-// Numbers with commas between them.
-CLI::Option* add_list(CLI::App* verb, const std::string& names, std::vector<std::uint32_t>& values,
-                      const std::string& description) {
-  return add(verb, names, values, "N,...", description)->delimiter(',')->allow_extra_args(false);
 }
 
 }  // namespace pc::cli

@@ -33,6 +33,11 @@ CLI::Option* add(CLI::App* verb, const std::string& names, T& value, const std::
 
 CLI::Option* add_switch(CLI::App* verb, const std::string& names, bool& value,
                         const std::string& description);
+// An option that takes one of these words. They are its text, which --help does not show, for the
+// shells, which offer them.
+void add_choice(CLI::App* verb, const std::string& names, std::string& value,
+                const std::string& type, const std::string& description,
+                const std::vector<std::string>& words);
 void add_size(CLI::App* verb, const std::string& names, std::optional<std::uint64_t>& bytes,
               const std::string& description);
 CLI::Validator silent(CLI::Validator validator);
@@ -58,7 +63,5 @@ CLI::Option* add_prompt(CLI::App* verb, Options* o, const std::string& descripti
 void add_draft(CLI::App* verb, Options* o);
 void add_overflow(CLI::App* verb, Options* o, const char* what);
 void add_sampling(CLI::App* verb, Options* o);
-CLI::Option* add_list(CLI::App* verb, const std::string& names, std::vector<std::uint32_t>& values,
-                      const std::string& description);
 
 }  // namespace pc::cli

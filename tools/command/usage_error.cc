@@ -58,6 +58,13 @@ bool verb_options_have(const CLI::App& group, const std::string& option) {
   return false;
 }
 
+// One that does something itself, beside grouping others.
+bool takes_operand(const CLI::App& verb) {
+  const auto options = verb.get_options();
+  return std::any_of(options.begin(), options.end(),
+                     [](const CLI::Option* option) { return option->get_positional(); });
+}
+
 // What the words ask for, as deep as they name verbs.
 struct Asked {
   const CLI::App* verb;
@@ -76,6 +83,7 @@ Asked asked_of(const CLI::App& app, std::span<const char* const> words) {
       asked.name += " " + word;
       continue;
     }
+    if (takes_operand(*asked.verb)) break;
     if (!word.starts_with('-'))
       asked.no_verb = word;
     else if (verb_options_have(*asked.verb, word))
@@ -111,6 +119,9 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& problem,
     const std::string name = what.substr(0, what.find(':'));
     if (what.ends_with("missing")) return name + " needs a value" + help;
     const CLI::Option* const option = verb.get_option_no_throw(name);
+    if (option && option->get_expected_min() > 1)
+      return name + " takes " + std::to_string(option->get_expected_min()) +
+             " values, and no other number" + help;
     return name + " is given more than once" +
            (option && option->get_positional() ? ": text with spaces wants quotes" : "") + help;
   }

@@ -19,11 +19,12 @@ constexpr char kMiddle[] = R"() verb+=" ${COMP_WORDS[i]}" ;;
     esac
   done
   # What may stand here: options, an operand, and of the option before it a value.
-  local options= operand= value=
+  local options= operand= files= value=
   case $verb in
 )";
 constexpr char kEnd[] = R"(  esac
   COMPREPLY=()
+  [[ ! $value && $word != -* ]] || files=
   if [[ ! $value && $word == -* || ! $value$operand ]]; then
     value=$options
   fi
@@ -39,6 +40,10 @@ constexpr char kEnd[] = R"(  esac
       ;;
     *) mapfile -t COMPREPLY < <(compgen -W "${value:-$operand}" -- "$word") ;;
   esac
+  if [[ $files ]]; then  # beside verbs
+    compopt -o filenames 2>/dev/null
+    mapfile -t -O "${#COMPREPLY[@]}" COMPREPLY < <(compgen -f -- "$word")
+  fi
 }
 complete -F _promptcache promptcache
 )";
@@ -81,6 +86,9 @@ std::string rules_of(const VerbHelp& verb) {
   std::string out = "    '" + verb.name + "')\n      options='" + options + "'\n";
   if (const auto operand = operand_of(verb); !operand.empty())
     out += "      operand=" + operand + '\n';
+  if (!verb.verbs.empty() && !verb.operands.empty() &&
+      offer_of(verb.operands.front()) == Offer::kFiles)
+    out += "      files=too\n";
   if (!values.empty()) out += "      case $before in\n" + values + "      esac\n";
   return out + "      ;;\n";
 }

@@ -45,6 +45,12 @@ std::string offered(const OptionHelp& option) {
   return " -x";
 }
 
+// Several letters behind one dash are an option of the old kind.
+std::string name_rule(const std::string& name) {
+  if (name[1] == '-') return " -l " + name.substr(2);
+  return (name.size() == 2 ? " -s " : " -o ") + name.substr(1);
+}
+
 std::string rules_of(const VerbHelp& verb) {
   const std::string begin = "complete -c promptcache -n '__promptcache_verb_is " + verb.name + "'";
   std::string out;
@@ -52,8 +58,7 @@ std::string rules_of(const VerbHelp& verb) {
     out += begin + " -a " + last_word(below) + " -d " + quoted(below.description) + '\n';
   for (const auto& option : verb.options) {
     out += begin;
-    for (const auto& name : option.names)
-      out += name[1] == '-' ? " -l " + name.substr(2) : " -s " + name.substr(1);
+    for (const auto& name : option.names) out += name_rule(name);
     out += offered(option) + " -d " + quoted(option.text) + '\n';
   }
   for (const auto& operand : verb.operands)

@@ -41,13 +41,19 @@ std::string offered(const OptionHelp& option) {
   return "(" + words + ")";
 }
 
+// Where a value stands: in the same word or the next, behind '=' or there, or in the next alone.
+std::string value_sign(const std::string& name) {
+  if (name.size() == 2) return "+";
+  return name[1] == '-' ? "=" : "";
+}
+
 // '(-m --model)-m+[the model]:PATH:_files', and the same for --model=
 std::string option_rules(const OptionHelp& option) {
   std::string all, out;
   for (const auto& name : option.names) all += (all.empty() ? "" : " ") + name;
   for (const auto& name : option.names) {
     std::string rule = (option.repeats ? "*" : "(" + all + ")") + name;
-    if (!option.value.empty()) rule += name.size() == 2 ? "+" : "=";
+    if (!option.value.empty()) rule += value_sign(name);
     rule += "[" + described(option.text) + "]";
     if (!option.value.empty()) rule += ":" + option.value + ":" + offered(option);
     out += " \\\n    " + quoted(rule);
@@ -58,6 +64,26 @@ std::string option_rules(const OptionHelp& option) {
 std::string operand_rule(const OptionHelp& operand) {
   const char* const place = operand.repeats ? "*:" : operand.required ? ":" : "::";
   return " \\\n    " + quoted(place + operand.names.front() + ":" + offered(operand));
+}
+
+// Of a verb that has operands and verbs: one of these takes the rest of the line, wherever an
+// operand could stand as well.
+std::string verbs_first(const VerbHelp& verb) {
+  std::string out;
+  for (const auto& below : verb.verbs)
+    out += "  if (( CURRENT > 2 )) && [[ $words[2] == " + last_word(below) +
+           " ]]; then\n    shift words\n    (( CURRENT-- ))\n    " + function_name(below) +
+           "\n    return\n  fi\n";
+  return out;
+}
+
+std::string operands_or_verbs(const VerbHelp& verb) {
+  std::string words;
+  for (const auto& below : verb.verbs) words += (words.empty() ? "" : " ") + last_word(below);
+  const OptionHelp& operand = verb.operands.front();
+  return " \\\n    " + quoted(std::string(operand.repeats ? "*:" : "::") + operand.names.front() +
+                              ":_alternative \"files:file:" + offered(operand) +
+                              "\" \"verbs:verb:(" + words + ")\"");
 }
 
 std::string verb_rules(const VerbHelp& verb) {
@@ -84,10 +110,14 @@ std::string verb_rules(const VerbHelp& verb) {
 std::string function_of(const VerbHelp& verb) {
   std::string rules;
   for (const auto& option : verb.options) rules += option_rules(option);
-  for (const auto& operand : verb.operands) rules += operand_rule(operand);
-  if (!verb.verbs.empty()) rules += verb_rules(verb);
-  return function_name(verb) +
-         "() {\n  local curcontext=$curcontext state line\n  typeset -A opt_args\n"
+  const bool has_both = !verb.verbs.empty() && !verb.operands.empty();
+  if (has_both)
+    rules += operands_or_verbs(verb);
+  else
+    for (const auto& operand : verb.operands) rules += operand_rule(operand);
+  if (!verb.verbs.empty() && !has_both) rules += verb_rules(verb);
+  return function_name(verb) + "() {\n" + (has_both ? verbs_first(verb) : "") +
+         "  local curcontext=$curcontext state line\n  typeset -A opt_args\n"
          "  _arguments -C -S" +
          rules + "\n}\n\n";
 }

@@ -11,15 +11,38 @@
 
 namespace pc::cli {
 
-// What `bench` measures. 0 in a list leaves its measures out.
+// Tokens that are computed, and then decoded behind them, as one test.
+struct PromptThenGen {
+  std::uint32_t n_prompt = 0, n_gen = 0;
+};
+
+// What `bench` measures. 0 in a list of tokens leaves its measures out; an empty list is the
+// default. Several models, types of states and numbers of threads: each with each.
 struct BenchOptions {
-  std::vector<std::uint32_t> n_prompt{512}, n_gen{128};
-  std::vector<std::uint32_t> depths{0};    // tokens that are there before those two begin
-  std::vector<std::uint32_t> cached;       // tokens of a module; empty: 1024, or half the window
-  std::uint32_t n_new = 32;                // tokens behind the module, of which the first comes
-  std::vector<std::uint32_t> sessions{4};  // that share the module
+  std::vector<std::string> models;
+  std::vector<std::string> kv_types;          // "bf16", as --kv-type has them
+  std::vector<std::string> k_types, v_types;  // "q8_0", as llama.cpp calls them
+  std::vector<std::uint32_t> threads;
+  std::vector<std::uint32_t> n_prompt, n_gen;
+  std::vector<PromptThenGen> prompts_then_gen;
+  std::vector<std::uint32_t> depths;    // tokens that are there before those three begin
+  std::vector<std::uint32_t> cached;    // tokens of a module; empty: 1024, or half the window
+  std::uint32_t n_new = 32;             // tokens behind the module, of which the first comes
+  std::vector<std::uint32_t> sessions;  // that share the module
   std::uint32_t repetitions = 5;
-  std::string output = "md";
+  std::uint32_t delay = 0;  // seconds before each test
+  bool warms_up = true;
+  std::int32_t priority = 0;  // -1 to 3, as llama.cpp numbers them
+  std::string cpu_mask;       // "0x3"; empty: all CPUs that this process has
+  std::string output = "md", error_output = "none";
+  bool verbose = false, lists_devices = false;
+  std::vector<std::string> without_meaning;  // options of llama-bench that do nothing, and why
+};
+
+// What `bench compare` reads, and when it fails.
+struct BenchCompareOptions {
+  std::vector<std::string> files;     // two
+  std::optional<double> fail_slower;  // percent
 };
 
 // What `serve` listens on and does at once. Empty and 0: the default.
@@ -88,6 +111,7 @@ struct Options {
   std::vector<std::string> files;  // run: texts that a question is about; cache import
   std::vector<std::string> text;   // tokenize
   BenchOptions bench;
+  BenchCompareOptions bench_compare;
   ServeOptions serve;
 
   bool json = false, quiet = false;

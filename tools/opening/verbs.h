@@ -27,6 +27,7 @@ ExitCode cache_sign(const Options& options);
 ExitCode model_info(const Options& options);
 ExitCode model_verify(const Options& options);
 ExitCode bench(const Options& options);
+ExitCode bench_compare(const Options& options);
 ExitCode serve(const Options& options);
 ExitCode tokenize(const Options& options);
 ExitCode version(const Options& options);

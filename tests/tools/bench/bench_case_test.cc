@@ -33,6 +33,8 @@ TEST_CASE("tests are named as llama-bench names them") {
   CHECK(name_of({Kind::kPrefill, 2048, 512, 0, 1}) == "pp512 @ d2048");
   CHECK(name_of({Kind::kDecode, 0, 0, 128, 1}) == "tg128");
   CHECK(name_of({Kind::kDecode, 1024, 0, 128, 4}) == "4 x tg128 @ d1024");
+  CHECK(name_of({Kind::kPromptThenGen, 0, 512, 128, 1}) == "pp512+tg128");
+  CHECK(name_of({Kind::kPromptThenGen, 64, 16, 8, 1}) == "pp16+tg8 @ d64");
   CHECK(name_of({Kind::kFirstToken, 1024, 32, 0, 1}) == "ttft32 @ d1024");
 }
 

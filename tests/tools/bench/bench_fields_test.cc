@@ -45,7 +45,7 @@ std::string field(const std::string& csv, std::size_t row, const std::string& na
 }  // namespace
 
 TEST_CASE("CSV quotes every value, as llama-bench does") {
-  const std::string csv = csv_of(made_report());
+  const std::string csv = csv_of({made_report()});
   REQUIRE(lines(csv).size() == 6);  // names, four rows, the end
   CHECK(lines(csv)[0].find("n_prompt,n_gen,n_depth,test_time,avg_ns,stddev_ns,avg_ts,stddev_ts") !=
         std::string::npos);
@@ -67,9 +67,9 @@ TEST_CASE("CSV quotes every value, as llama-bench does") {
 }
 
 TEST_CASE("JSON has the fields of CSV, and each repetition") {
-  const auto tests = parse_report(json_of(made_report()).dump())["tests"].items();
+  const auto tests = parse_report(json_of({made_report()}).dump())["tests"].items();
   REQUIRE(tests.size() == 4);
-  const std::string csv = csv_of(made_report());
+  const std::string csv = csv_of({made_report()});
   for (const std::string& name : cells(lines(csv).front())) {
     const Json value = tests[1][name];
     CHECK((value.is_null() ? "" : value.text()) == field(csv, 1, name));
@@ -81,8 +81,55 @@ TEST_CASE("JSON has the fields of CSV, and each repetition") {
   CHECK(tests[3]["samples_ts"].is_null());
 }
 
+TEST_CASE("rows say how samples scatter, and what machine they are of") {
+  const auto row = rows_of({made_report()}).items().front();
+  CHECK(row["median_ns"].number() == 1'500'000'000);
+  CHECK(row["p5_ns"].number() == 1'050'000'000);
+  CHECK(row["p95_ns"].number() == 1'950'000'000);
+  CHECK(row["median_ts"].real() == 384);
+  CHECK(row["p5_ts"].real() == Approx(268.8));
+  CHECK(row["p95_ts"].real() == Approx(499.2));
+  CHECK(row["n_cpus"].number() == 8);
+  CHECK(row["n_cores"].number() == 4);
+  CHECK(row["n_sockets"].number() == 1);
+  CHECK(row["kernel"].text() == "6.1.0");
+  CHECK(row["governor"].text() == "powersave");
+  CHECK(row["memory_bytes"].number() == std::uint64_t{16} << 30);
+  CHECK(row["huge_pages"].text() == "madvise");
+  CHECK(row["load_before"].real() == 0.25);
+  CHECK(row["load_after"].real() == 1.75);
+  CHECK(row["compiler"].text() == "C++ 12.2.0");
+  BenchReport unknown = made_report();
+  unknown.subject.load_after.reset();
+  CHECK(rows_of({unknown}).items().front()["load_after"].is_null());
+}
+
+TEST_CASE("lines of JSON are the rows, of all reports") {
+  const std::string text = json_lines_of({made_report(), made_report()});
+  const auto rows = rows_of({made_report(), made_report()}).items();
+  REQUIRE(lines(text).size() == 9);  // and the end
+  REQUIRE(rows.size() == 8);
+  for (std::size_t i = 0; i < rows.size(); ++i) CHECK(lines(text)[i] == rows[i].dump());
+}
+
+TEST_CASE("SQL makes a table and puts the rows into it") {
+  BenchReport report = made_report();
+  report.subject.machine.cpu = "it's";
+  const std::string sql = sql_of({report});
+  CHECK(sql.starts_with("CREATE TABLE IF NOT EXISTS promptcache_bench (\n  build_version TEXT,\n"));
+  CHECK(sql.find("\n  n_threads NUMERIC,\n") != sql.npos);
+  CHECK(sql.find("'it''s'") != sql.npos);
+  CHECK(sql.find(", NULL") != sql.npos);
+  std::size_t inserts = 0;
+  for (const std::string& line : lines(sql))
+    inserts += line.starts_with("INSERT INTO promptcache_bench (");
+  CHECK(inserts == 4);
+}
+
 TEST_CASE("without a result there are no rows") {
-  const BenchReport none{made_report().subject, {}};
+  const BenchReports none = {{made_report().subject, {}}};
   CHECK(csv_of(none).empty());
+  CHECK(json_lines_of(none).empty());
+  CHECK(sql_of(none).empty());
   CHECK(json_of(none).dump() == R"({"tests":[]})");
 }

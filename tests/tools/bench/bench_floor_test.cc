@@ -67,6 +67,7 @@ TEST_CASE("a batch reads the weights and the module once for all") {
 
 TEST_CASE("prefill has no floor of memory") {
   CHECK(!floor_seconds({Kind::kPrefill, 0, 512, 0, 1}, kPlain, kMachine));
+  CHECK(!floor_seconds({Kind::kPromptThenGen, 0, 512, 3, 1}, kPlain, kMachine));
 }
 
 TEST_CASE("what caches may hold has no floor of memory") {

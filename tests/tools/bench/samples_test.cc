@@ -20,3 +20,14 @@ TEST_CASE("few samples have no deviation, and none has a mean of 0") {
 TEST_CASE("a large common part does not drown the deviation") {
   CHECK(deviation({1e9, 1e9 + 1, 1e9 + 2}) == 1);
 }
+
+TEST_CASE("a quantile lies between its neighbours, whatever the order") {
+  CHECK(quantile({4, 1, 3, 2}, 0.5) == 2.5);
+  CHECK(quantile({5, 1, 3}, 0.5) == 3);
+  CHECK(quantile({1, 2, 3, 4, 5}, 0.05) == Approx(1.2));
+  CHECK(quantile({1, 2, 3, 4, 5}, 0.95) == Approx(4.8));
+  CHECK(quantile({1, 2, 3}, 0) == 1);
+  CHECK(quantile({1, 2, 3}, 1) == 3);
+  CHECK(quantile({7}, 0.95) == 7);
+  CHECK(quantile({}, 0.5) == 0);
+}

@@ -18,6 +18,9 @@ struct Machine {
   double read_bytes_per_s = 0;
 };
 
+// As the system calls it, or "unknown".
+std::string cpu_name();
+
 // From the folder in which Linux describes CPUs.
 std::uint64_t cache_bytes_of(const std::string& cpus);
 

@@ -1,4 +1,4 @@
-#include "tools/bench/machine.h"
+#include "tools/bench/machine/machine.h"
 
 #include <sys/mman.h>
 
@@ -33,15 +33,6 @@ std::uint64_t sum_of(std::span<const std::uint64_t> words) {
   std::uint64_t sum = 0;
   for (const std::uint64_t s : sums) sum += s;
   return sum;
-}
-
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const std::size_t colon = line.find(": ");
-    if (line.rfind("model name", 0) == 0 && colon != line.npos) return line.substr(colon + 2);
-  }
-  return "unknown";
 }
 
 std::string first_line(const std::filesystem::path& path) {
@@ -98,6 +89,15 @@ double read_seconds(std::uint32_t threads, std::size_t words_of_thread) {
 }
 
 }  // namespace
+
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    const std::size_t colon = line.find(": ");
+    if (line.rfind("model name", 0) == 0 && colon != line.npos) return line.substr(colon + 2);
+  }
+  return "unknown";
+}
 
 // A cache is told by the CPUs that share it. The last level of one CPU is that of all.
 std::uint64_t cache_bytes_of(const std::string& cpus) {

@@ -1,4 +1,4 @@
-#include "tools/bench/machine.h"
+#include "tools/bench/machine/machine.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
