@@ -1,42 +1,90 @@
-// Activations in bf16, as the tile products read them (simd/packed/packed_amx.cc).
+// Activations in bf16, as the tile products read them (simd/packed/packed_amx.cc), and which of
+// the two tile products is used for how many rows.
 //
 // Rows of k columns in tiles of 16 rows and 32 columns, bf16 [16][32], a KiB
 // each and in order of the columns; then the tiles of the next 16 rows. Rounded
-// to nearest even. Columns past k are zeros; rows past the last hold anything:
-// they are multiplied, and what comes of it is dropped.
+// to nearest even. The columns of a quad stand in the order 0, 2, 1, 3: so the pairs of a tile's
+// words are those that a shift finds in packed codes (simd/packed/packed.h). Columns past k are
+// zeros; rows past the last hold anything: they are multiplied, and what comes of it is dropped.
+//
+// Behind the tiles of 16 rows, a tile for each span of 256 columns with the sums of 32 of them,
+// bf16 [16 rows][2 times the same][8 sums][2]: a sum is two numbers that add up to it within
+// 2^-16. Written where asked for: weights that have minima are multiplied with them.
 #pragma once
 
 #include <cstddef>
+
+#include "simd/packed/packed_shape.h"
+#include "simd/types.h"
 
 namespace pc::simd {
 
 inline constexpr std::size_t kAmxRows = 16;     // of a tile
 inline constexpr std::size_t kAmxColumns = 32;  // of a tile of bf16
 inline constexpr std::size_t kAmxTileBytes = kAmxRows * kAmxColumns * 2;
+inline constexpr std::size_t kAmxSpan = 256;  // columns: a multiple of every type's block
 
-// From this many rows on tiles are used: there they take as long as AVX-512 VNNI does (4 bits;
-// 1.09 times as long in 8 bits; bench/gemm_bench, docs/adr/0008-amx-tiles.md).
-inline constexpr std::size_t kAmxFewestRows = 24;
-
-// What one call widens at once: 16 panels of 2048 columns, 1 MiB, which stay in the L2 cache (2 MiB
-// in every CPU with AMX) while all rows of x meet them. Less depth writes and reads y more often.
+// Panels that one call multiplies.
 inline constexpr std::size_t kAmxPanels = 16;
-inline constexpr std::size_t kAmxDepth = 2048;  // a multiple of every type's block
+
+// Columns that are widened at once: 16 panels of 2048 columns, 1 MiB, which stay in the L2 cache (2
+// MiB in every CPU with AMX) while all rows of x meet them. Less depth writes and reads y more
+// often.
+inline constexpr std::size_t kAmxDepth = 2048;
 inline constexpr std::size_t kAmxScratchBytes =
     kAmxPanels * (kAmxDepth / kAmxColumns) * kAmxTileBytes;
+
+// Rows [fewest, most] for which a product is used; none where most is 0.
+struct AmxRange {
+  std::size_t fewest, most;
+  constexpr bool has(std::size_t rows) const { return rows >= fewest && rows <= most; }
+};
+
+// From this many rows on widened weights are used: there they take as long as AVX-512 VNNI does (4
+// bits; 1.09 times as long in 8 bits; bench/gemm_bench, docs/adr/0008-amx-tiles.md).
+inline constexpr std::size_t kAmxFewestWidened = 24;
+
+// Rows for which tiles of codes are used, whose sums are scaled: made sooner than tiles of weights,
+// multiplied more slowly. By counts of instructions and a model of the CPU
+// (docs/adr/0008-amx-tiles.md).
+constexpr AmxRange amx_rows_by_codes(Type type) {
+  const PackedShape shape = packed_shape_of(type);
+  if (shape.block == 0) return {0, 0};
+  if (shape.group == 16) return {16, shape.minima ? std::size_t{0} : 32};
+  return shape.bits == 8 ? AmxRange{24, 64} : AmxRange{12, 128};
+}
+
+// The fewest rows for which any type is multiplied on tiles.
+inline constexpr std::size_t kAmxFewestRows = 12;
+
+constexpr bool amx_multiplies(Type type, std::size_t rows) {
+  return rows >= kAmxFewestWidened || amx_rows_by_codes(type).has(rows);
+}
 
 constexpr std::size_t amx_tiles_across(std::size_t k) {
   return (k + kAmxColumns - 1) / kAmxColumns;
 }
 
+// Of 16 rows: their columns and the sums.
+constexpr std::size_t amx_tiles_of_rows(std::size_t k) {
+  return amx_tiles_across(k) + (k + kAmxSpan - 1) / kAmxSpan;
+}
+
 // bf16 of m rows of k columns.
 constexpr std::size_t amx_elements(std::size_t m, std::size_t k) {
-  return (m + kAmxRows - 1) / kAmxRows * amx_tiles_across(k) * (kAmxTileBytes / 2);
+  return (m + kAmxRows - 1) / kAmxRows * amx_tiles_of_rows(k) * (kAmxTileBytes / 2);
 }
 
 // Where row i begins; its next 32 columns are a tile further.
 constexpr std::size_t amx_row_at(std::size_t i, std::size_t k) {
-  return (i / kAmxRows * amx_tiles_across(k) * kAmxRows + i % kAmxRows) * kAmxColumns;
+  return i / kAmxRows * amx_tiles_of_rows(k) * (kAmxTileBytes / 2) + i % kAmxRows * kAmxColumns;
+}
+
+// From there, where column c is.
+constexpr std::size_t amx_column_at(std::size_t c) {
+  const std::size_t in_tile = c % kAmxColumns;
+  return c / kAmxColumns * (kAmxTileBytes / 2) + in_tile / 4 * 4 + in_tile % 2 * 2 +
+         in_tile % 4 / 2;
 }
 
 }  // namespace pc::simd

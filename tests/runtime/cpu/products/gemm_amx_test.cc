@@ -10,6 +10,7 @@
 
 #include "runtime/cpu/products/gemm.h"
 #include "runtime/packed/packed_weights.h"
+#include "simd/packed/amx_rows.h"
 #include "simd/packed/packed.h"
 #include "simd/packed_kernels.h"
 #include "tests/support/made_rows.h"
@@ -72,7 +73,7 @@ TEST_CASE("many rows go through tiles, few do not") {
     std::vector<float> wide(std::size_t{n} * k);
     simd::kScalarKernels.to_f32(s.bytes.data(), type, wide.size(), wide.data());
     const pc_tensor w{s.bytes.data(), static_cast<std::uint32_t>(type), n, k};
-    for (const std::uint32_t m : {8u, 33u, 70u}) {
+    for (const std::uint32_t m : {8u, 16u, 33u, 70u}) {
       const bool accumulate = m == 70;
       const auto x = random.floats(std::size_t{max_rows} * k);
       const auto y = random.floats(std::size_t{max_rows} * n);
@@ -90,9 +91,16 @@ TEST_CASE("many rows go through tiles, few do not") {
       const double relative = std::sqrt(error / norm);
       INFO(simd::shape_of(type).name << ", " << m << " rows");
       // Two roundings of at most 2^-8; in 8 bits it would be about 0.5 %.
-      if (m > 8) REQUIRE(relative < 0x1p-8 * std::sqrt(2.0 / 3.0));
-      if (m == 8 && type != Type::kBf16) REQUIRE(relative > 0.0035);
-      if (m > 8) std::printf("tiles, %s: %.2f %%\n", simd::shape_of(type).name, 100 * relative);
+      const bool on_tiles = simd::amx_multiplies(type, m);
+      REQUIRE((on_tiles || m <= 16));
+      if (on_tiles) REQUIRE(relative < 0x1p-8 * std::sqrt(2.0 / 3.0));
+      // Codes are exact, so that x alone is rounded.
+      const bool by_codes = simd::amx_rows_by_codes(type).has(m);
+      if (by_codes) REQUIRE(relative < 0x1p-8 * std::sqrt(1.0 / 3.0));
+      if (!on_tiles && type != Type::kBf16) REQUIRE(relative > 0.0035);
+      if (on_tiles)
+        std::printf("tiles of %s, %s, %u rows: %.2f %%\n", by_codes ? "codes" : "weights",
+                    simd::shape_of(type).name, m, 100 * relative);
       test::check_made_rows(gemm, x, m, {w});
     }
   }
