@@ -219,11 +219,11 @@ struct RecurArgs {
 
 struct AmxKernels {
   void (*tile_row)(const AmxRowArgs& args);
-  // Weights are made bf16, of any type that is packed and of bf16.
-  void (*matmul)(const AmxMatmulArgs& args);
-  // Codes are multiplied and their sums scaled: types and rows of amx_rows_by_codes, x with
-  // its sums where the type has minima.
+  // By AmxWay. Codes take types of amx_most_by_codes and x with its sums where the type has
+  // minima; the others any type that is packed, and bf16. Codes and few: up to kAmxFew rows.
   void (*matmul_codes)(const AmxMatmulArgs& args);
+  void (*matmul_few)(const AmxMatmulArgs& args);
+  void (*matmul_many)(const AmxMatmulArgs& args);
 };
 
 struct Kernels {

@@ -1,5 +1,5 @@
 // Activations in bf16, as the tile products read them (simd/packed/packed_amx.cc), and which of
-// the two tile products is used for how many rows.
+// the tile products is used for how many rows.
 //
 // Rows of k columns in tiles of 16 rows and 32 columns, bf16 [16][32], a KiB
 // each and in order of the columns; then the tiles of the next 16 rows. Rounded
@@ -34,31 +34,35 @@ inline constexpr std::size_t kAmxDepth = 2048;
 inline constexpr std::size_t kAmxScratchBytes =
     kAmxPanels * (kAmxDepth / kAmxColumns) * kAmxTileBytes;
 
-// Rows [fewest, most] for which a product is used; none where most is 0.
-struct AmxRange {
-  std::size_t fewest, most;
-  constexpr bool has(std::size_t rows) const { return rows >= fewest && rows <= most; }
+// How rows are multiplied, by counts of instructions and a model of the CPU
+// (docs/adr/0008-amx-tiles.md).
+enum class AmxWay : std::uint8_t {
+  kNone,   // not on tiles
+  kCodes,  // tiles of codes, whose sums are scaled: made soonest, multiplied most slowly
+  kFew,    // weights are widened a span of two panels at a time, and meet up to kAmxFew rows there
+  kMany,   // weights are widened kAmxDepth columns deep, for any number of rows
 };
 
+// Rows for which one span of x, of codes and of sums stay in the caches, 64 to 128 KiB of each.
+inline constexpr std::size_t kAmxFew = 128;
+
 // From this many rows on widened weights are used: there they take as long as AVX-512 VNNI does (4
-// bits; 1.09 times as long in 8 bits; bench/gemm_bench, docs/adr/0008-amx-tiles.md).
+// bits; 1.09 times as long in 8 bits; bench/gemm_bench). Codes, from kAmxFewestRows.
 inline constexpr std::size_t kAmxFewestWidened = 24;
-
-// Rows for which tiles of codes are used, whose sums are scaled: made sooner than tiles of weights,
-// multiplied more slowly. By counts of instructions and a model of the CPU
-// (docs/adr/0008-amx-tiles.md).
-constexpr AmxRange amx_rows_by_codes(Type type) {
-  const PackedShape shape = packed_shape_of(type);
-  if (shape.block == 0) return {0, 0};
-  if (shape.group == 16) return {16, shape.minima ? std::size_t{0} : 32};
-  return shape.bits == 8 ? AmxRange{24, 64} : AmxRange{12, 128};
-}
-
-// The fewest rows for which any type is multiplied on tiles.
 inline constexpr std::size_t kAmxFewestRows = 12;
 
-constexpr bool amx_multiplies(Type type, std::size_t rows) {
-  return rows >= kAmxFewestWidened || amx_rows_by_codes(type).has(rows);
+// Up to so many rows codes are multiplied; 0: never.
+constexpr std::size_t amx_most_by_codes(Type type) {
+  const PackedShape shape = packed_shape_of(type);
+  if (shape.block == 0) return 0;
+  if (shape.group == 16) return shape.minima ? 0 : 48;
+  return shape.bits == 8 ? 32 : kAmxFew;
+}
+
+constexpr AmxWay amx_way(Type type, std::size_t rows) {
+  if (rows >= kAmxFewestRows && rows <= amx_most_by_codes(type)) return AmxWay::kCodes;
+  if (rows < kAmxFewestWidened) return AmxWay::kNone;
+  return rows <= kAmxFew ? AmxWay::kFew : AmxWay::kMany;
 }
 
 constexpr std::size_t amx_tiles_across(std::size_t k) {

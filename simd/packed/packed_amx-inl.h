@@ -6,27 +6,14 @@
 // two panels at a time: four sums, which stay in tiles over the depth and in y
 // between one depth and the next. The sums are f32, and need no scaling, as
 // integers of 32 columns would: simd/packed/amx_widen-inl.h puts the scales into the weights.
-// Of fewer rows: simd/packed/amx_scaled-inl.h.
+// Of fewer: simd/packed/amx_few-inl.h, of fewer still simd/packed/amx_scaled-inl.h.
 
-#include "simd/amx_block-inl.h"
 #include "simd/packed/amx_activations-inl.h"
-#include "simd/packed/amx_panels-inl.h"
+#include "simd/packed/amx_few-inl.h"
 #include "simd/packed/amx_scaled-inl.h"
-#include "simd/packed/amx_widen-inl.h"
 
 namespace pc::simd {
 namespace {
-
-// Columns [k0, k0 + n) of panel p, into tiles.
-void widen(const AmxMatmulArgs& a, std::size_t p, std::size_t k0, std::size_t n,
-           std::uint8_t* dst) {
-  if (a.type == Type::kBf16) {
-    const std::size_t row = 16 * p, rows = a.n - row < 16 ? a.n - row : 16;
-    return arrange_panel(reinterpret_cast<Bytes>(a.w) + 2 * row * a.k, rows, a.k, k0, n, dst);
-  }
-  with_type(a.type,
-            [&]<Type kType>() { widen_panel<kType>(panel_at<kType>(a, p), a.k, k0, n, dst); });
-}
 
 // All rows of x with the widened columns from k0 on, `tiles` tiles of them.
 void times_widened(const AmxMatmulArgs& a, std::size_t k0, std::size_t tiles) {
@@ -60,7 +47,7 @@ void times_widened(const AmxMatmulArgs& a, std::size_t k0, std::size_t tiles) {
   }
 }
 
-void matmul_tiles(const AmxMatmulArgs& a) {
+void matmul_many(const AmxMatmulArgs& a) {
   Tiles::configure();
   for (std::size_t k0 = 0; k0 < a.k; k0 += kAmxDepth) {
     const std::size_t n = a.k - k0 < kAmxDepth ? a.k - k0 : kAmxDepth;
@@ -74,9 +61,15 @@ void matmul_tiles(const AmxMatmulArgs& a) {
   Tiles::release();
 }
 
+void matmul_few(const AmxMatmulArgs& a) {
+  Tiles::configure();
+  times_few<Tiles>(a);
+  Tiles::release();
+}
+
 void matmul_codes(const AmxMatmulArgs& a) {
   with_type(a.type, [&]<Type kType>() {
-    if constexpr (amx_rows_by_codes(kType).most != 0) {
+    if constexpr (amx_most_by_codes(kType) != 0) {
       Codes<kType>::kHalf ? Tiles::configure_half() : Tiles::configure();
       times_codes<Tiles, kType>(a);
       Tiles::release();

@@ -41,15 +41,16 @@ std::size_t padded_elements(const Gemm::Extent& e) {
 // Is this product multiplied on tiles, where the CPU has them?
 bool is_tiled(const pc_tensor& w, std::uint32_t rows, bool has_panels) {
   const simd::Type type = type_of(w);
-  return (has_panels || type == simd::Type::kBf16) && simd::amx_multiplies(type, rows);
+  return (has_panels || type == simd::Type::kBf16) &&
+         simd::amx_way(type, rows) != simd::AmxWay::kNone;
 }
 
-bool by_codes(const ProductTask& task) {
-  return simd::amx_rows_by_codes(type_of(*task.w)).has(task.m);
+simd::AmxWay way_of(const ProductTask& task) {
+  return simd::amx_way(type_of(*task.w), task.m);
 }
 
 bool wants_sums(const ProductTask& task) {
-  return by_codes(task) && simd::packed_shape_of(type_of(*task.w)).minima;
+  return way_of(task) == simd::AmxWay::kCodes && simd::packed_shape_of(type_of(*task.w)).minima;
 }
 
 }  // namespace
@@ -193,7 +194,10 @@ void Gemm::multiply_tiled(Input& x, std::uint32_t k, std::span<const Group> grou
   tiled_.run(parallel_, [&](const ProductTask& task, std::uint32_t first, std::uint32_t end,
                             std::uint32_t thread) {
     const pc_tensor& w = *task.w;
-    const auto product = by_codes(task) ? amx_->matmul_codes : amx_->matmul;
+    const simd::AmxWay way = way_of(task);
+    const auto product = way == simd::AmxWay::kCodes ? amx_->matmul_codes
+                         : way == simd::AmxWay::kFew ? amx_->matmul_few
+                                                     : amx_->matmul_many;
     product({x_tiles_.data() + task.x_at, task.data, task.y, w.rows, task.m, k, w.rows, first, end,
              type_of(w), accumulate, tile_scratch_.data() + thread * simd::kAmxScratchBytes});
   });

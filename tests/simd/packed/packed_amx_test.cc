@@ -96,19 +96,24 @@ std::vector<Type> types() {
   return all;
 }
 
-// The two products: weights are made bf16, or codes are multiplied and their sums scaled.
-enum class Way { kWeights, kCodes };
-constexpr Way kWays[] = {Way::kWeights, Way::kCodes};
+constexpr AmxWay kWays[] = {AmxWay::kCodes, AmxWay::kFew, AmxWay::kMany};
 
-std::vector<Type> types(Way way) {
+std::vector<Type> types(AmxWay way) {
   std::vector<Type> all = types();
-  if (way == Way::kCodes)
-    std::erase_if(all, [](Type type) { return amx_rows_by_codes(type).most == 0; });
+  if (way == AmxWay::kCodes)
+    std::erase_if(all, [](Type type) { return amx_most_by_codes(type) == 0; });
   return all;
 }
 
-std::string name_of(const Variant& variant, Way way, Type type) {
-  return variant.name + (way == Way::kCodes ? ", codes, " : ", weights, ") + shape_of(type).name;
+std::string name_of(const Variant& variant, AmxWay way, Type type) {
+  const char* const names[] = {"", ", codes, ", ", few, ", ", many, "};
+  return variant.name + names[static_cast<int>(way)] + shape_of(type).name;
+}
+
+auto product_of(const AmxKernels& kernels, AmxWay way) {
+  return way == AmxWay::kCodes ? kernels.matmul_codes
+         : way == AmxWay::kFew ? kernels.matmul_few
+                               : kernels.matmul_many;
 }
 
 bool has_minima(Type type) {
@@ -116,8 +121,8 @@ bool has_minima(Type type) {
 }
 
 // By how much of its own a weight may be off.
-double step_of(Way way, Type type) {
-  return way == Way::kCodes || type == Type::kBf16 ? 0.0 : kHalfStep;
+double step_of(AmxWay way, Type type) {
+  return way == AmxWay::kCodes || type == Type::kBf16 ? 0.0 : kHalfStep;
 }
 
 // What no row wrote is NaN.
@@ -130,16 +135,16 @@ std::vector<std::uint16_t> tiled(const Variant& variant, const float* x, std::si
 }
 
 // All panels, a few at a time; no more rows at once than the product takes.
-void multiply(const Variant& variant, Way way, const float* x, std::size_t m, const Weights& w,
+void multiply(const Variant& variant, AmxWay way, const float* x, std::size_t m, const Weights& w,
               bool accumulate, float* y, std::size_t y_stride) {
-  const std::size_t most = way == Way::kCodes ? amx_rows_by_codes(w.type).most : m;
+  const std::size_t most = way == AmxWay::kMany ? m : kAmxFew;
   for (; m > most; m -= most, x += most * w.k, y += most * y_stride)
     multiply(variant, way, x, most, w, accumulate, y, y_stride);
-  const auto tiles = tiled(variant, x, m, w.k, way == Way::kCodes && has_minima(w.type));
+  const auto tiles = tiled(variant, x, m, w.k, way == AmxWay::kCodes && has_minima(w.type));
   static std::vector<std::byte> memory(kAmxScratchBytes + 64);
   auto* scratch = memory.data() + 63 - (reinterpret_cast<std::uintptr_t>(memory.data()) + 63) % 64;
   const std::size_t panels = (w.n + 15) / 16;
-  const auto product = way == Way::kCodes ? variant.kernels->matmul_codes : variant.kernels->matmul;
+  const auto product = product_of(*variant.kernels, way);
   for (std::size_t p = 0; p < panels; p += 5)
     product({tiles.data(), w.bytes.data(), y, y_stride, m, w.k, w.n, p, std::min(p + 5, panels),
              w.type, accumulate, scratch});
@@ -283,7 +288,7 @@ TEST_CASE("products on tiles of rows that are hard") {
   std::vector<float> x;
   for (const HardRow& row : rows) x.insert(x.end(), row.x.begin(), row.x.end());
   for (const Variant& variant : variants()) {
-    for (const Way way : kWays) {
+    for (const AmxWay way : kWays) {
       for (const Type type : types(way)) {
         const Weights w(random, type, n, k);
         const double minima = has_minima(type) ? 0.1 * 128 : 0.0;
@@ -318,21 +323,23 @@ TEST_CASE("products on tiles of rows that are hard") {
 TEST_CASE("weights are widened to the nearest bf16") {
   Random random(2);
   for (const Variant& variant : variants()) {
-    for (const Type type : types()) {
-      INFO(variant.name << ", " << shape_of(type).name);
-      const std::size_t block = type == Type::kBf16 ? 37 : shape_of(type).elements;
-      const std::size_t k = block == 256 ? 256 : 2 * block, n = 18;
-      const Weights w(random, type, n, k);
-      std::vector<float> x(k * k), y(k * n);
-      for (std::size_t i = 0; i < k; ++i) x[i * k + i] = 1.0f;
-      multiply(variant, Way::kWeights, x.data(), k, w, false, y.data(), n);
-      for (std::size_t c = 0; c < k; ++c) {
-        for (std::size_t j = 0; j < n; ++j) {
-          const double want = w.at(j, c);
-          REQUIRE(bf16(y[c * n + j]) == y[c * n + j]);
-          // 256 units of the scale (at most 0.1 x 128) are rounded in f32 where there are minima.
-          const double rounding = has_minima(type) ? kEps * 256 * 0.1 * 128 : 0x1p-126;
-          REQUIRE(std::fabs(y[c * n + j] - want) <= kHalfStep * std::fabs(want) + rounding);
+    for (const AmxWay way : {AmxWay::kFew, AmxWay::kMany}) {
+      for (const Type type : types()) {
+        INFO(name_of(variant, way, type));
+        const std::size_t block = type == Type::kBf16 ? 37 : shape_of(type).elements;
+        const std::size_t k = block == 256 ? 256 : 2 * block, n = 18;
+        const Weights w(random, type, n, k);
+        std::vector<float> x(k * k), y(k * n);
+        for (std::size_t i = 0; i < k; ++i) x[i * k + i] = 1.0f;
+        multiply(variant, way, x.data(), k, w, false, y.data(), n);
+        for (std::size_t c = 0; c < k; ++c) {
+          for (std::size_t j = 0; j < n; ++j) {
+            const double want = w.at(j, c);
+            REQUIRE(bf16(y[c * n + j]) == y[c * n + j]);
+            // 256 units of the scale (at most 0.1 x 128) are rounded in f32 where there are minima.
+            const double rounding = has_minima(type) ? kEps * 256 * 0.1 * 128 : 0x1p-126;
+            REQUIRE(std::fabs(y[c * n + j] - want) <= kHalfStep * std::fabs(want) + rounding);
+          }
         }
       }
     }
@@ -342,13 +349,13 @@ TEST_CASE("weights are widened to the nearest bf16") {
 TEST_CASE("codes are multiplied exactly") {
   Random random(2);
   for (const Variant& variant : variants()) {
-    for (const Type type : types(Way::kCodes)) {
+    for (const Type type : types(AmxWay::kCodes)) {
       INFO(variant.name << ", " << shape_of(type).name);
       const std::size_t block = shape_of(type).elements, k = block == 256 ? 256 : 3 * block, n = 18;
       const Weights w(random, type, n, k);
       std::vector<float> x(k * k), y(k * n);
       for (std::size_t i = 0; i < k; ++i) x[i * k + i] = 1.0f;
-      multiply(variant, Way::kCodes, x.data(), k, w, false, y.data(), n);
+      multiply(variant, AmxWay::kCodes, x.data(), k, w, false, y.data(), n);
       for (std::size_t c = 0; c < k; ++c) {
         for (std::size_t j = 0; j < n; ++j) {
           // A minimum is two bf16, within 2^-16 of it; then there is one fma.
@@ -362,7 +369,7 @@ TEST_CASE("codes are multiplied exactly") {
 
 // One product with random shapes, y wider than the product. round 3: of more depth than is
 // multiplied at once, so that sums go on from those before.
-void check_product(Random& random, const Variant& variant, Way way, Type type, int round) {
+void check_product(Random& random, const Variant& variant, AmxWay way, Type type, int round) {
   const std::size_t block = type == Type::kBf16 ? 1 : shape_of(type).elements;
   const std::size_t columns = round == 3 ? random.between(1025, 1300) : random.between(1, 300);
   const std::size_t k = (columns + block - 1) / block * block;
@@ -397,7 +404,7 @@ void check_product(Random& random, const Variant& variant, Way way, Type type, i
 TEST_CASE("products of many rows agree with double precision") {
   Random random(3);
   for (const Variant& variant : variants())
-    for (const Way way : kWays)
+    for (const AmxWay way : kWays)
       for (const Type type : types(way))
         for (int round = 0; round < 4; ++round) check_product(random, variant, way, type, round);
 }
@@ -405,7 +412,7 @@ TEST_CASE("products of many rows agree with double precision") {
 TEST_CASE("what bf16 costs") {
   constexpr std::size_t m = 32, n = 48, k = 512;
   for (const Variant& variant : variants()) {
-    for (const Way way : kWays) {
+    for (const AmxWay way : kWays) {
       for (const Type type : types(way)) {
         Random random(4);
         const Weights w(random, type, n, k);

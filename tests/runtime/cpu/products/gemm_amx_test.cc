@@ -63,17 +63,20 @@ Stored stored(Random& random, Type type, std::size_t n, std::size_t k) {
 TEST_CASE("many rows go through tiles, few do not") {
   const auto kernels = kernels_with_tiles();
   if (!kernels) return void(std::printf("skipped: tiles, which need AVX-512\n"));
-  constexpr std::uint32_t k = 512, n = 266, max_rows = 80;
+  constexpr std::uint32_t k = 512, n = 266, max_rows = 160;
   Random random(1);
   for (const Type type : {Type::kBf16, Type::kQ8_0, Type::kQ4_0, Type::kQ4_K, Type::kQ6_K}) {
     const Stored s = stored(random, type, n, k);
     const PackedWeights packed =
         s.panels.empty() ? PackedWeights() : PackedWeights({{s.bytes.data(), s.panels.data()}});
+    simd::Kernels others = *kernels;
+    others.amx = nullptr;
     Gemm gemm(*kernels, Parallel(2), max_rows, k, &packed);
+    Gemm without_tiles(others, Parallel(2), max_rows, k, &packed);
     std::vector<float> wide(std::size_t{n} * k);
     simd::kScalarKernels.to_f32(s.bytes.data(), type, wide.size(), wide.data());
     const pc_tensor w{s.bytes.data(), static_cast<std::uint32_t>(type), n, k};
-    for (const std::uint32_t m : {8u, 16u, 33u, 70u}) {
+    for (const std::uint32_t m : {8u, 16u, 33u, 70u, 140u}) {
       const bool accumulate = m == 70;
       const auto x = random.floats(std::size_t{max_rows} * k);
       const auto y = random.floats(std::size_t{max_rows} * n);
@@ -90,14 +93,19 @@ TEST_CASE("many rows go through tiles, few do not") {
       }
       const double relative = std::sqrt(error / norm);
       INFO(simd::shape_of(type).name << ", " << m << " rows");
-      // Two roundings of at most 2^-8; in 8 bits it would be about 0.5 %.
-      const bool on_tiles = simd::amx_multiplies(type, m);
+      // Two roundings of at most 2^-8.
+      const simd::AmxWay way = simd::amx_way(type, m);
+      const bool on_tiles = way != simd::AmxWay::kNone;
       REQUIRE((on_tiles || m <= 16));
       if (on_tiles) REQUIRE(relative < 0x1p-8 * std::sqrt(2.0 / 3.0));
       // Codes are exact, so that x alone is rounded.
-      const bool by_codes = simd::amx_rows_by_codes(type).has(m);
+      const bool by_codes = way == simd::AmxWay::kCodes;
       if (by_codes) REQUIRE(relative < 0x1p-8 * std::sqrt(1.0 / 3.0));
-      if (!on_tiles && type != Type::kBf16) REQUIRE(relative > 0.0035);
+      if (!on_tiles && type != Type::kBf16) {  // as without tiles, bit for bit
+        auto same = y;
+        REQUIRE(without_tiles.linear({x.data(), m}, w, accumulate, same.data()).ok());
+        REQUIRE(same == got);
+      }
       if (on_tiles)
         std::printf("tiles of %s, %s, %u rows: %.2f %%\n", by_codes ? "codes" : "weights",
                     simd::shape_of(type).name, m, 100 * relative);
