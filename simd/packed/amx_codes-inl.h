@@ -90,12 +90,6 @@ PC_INLINE void put_minima(F minima, std::uint32_t* first, std::uint32_t* second)
   _mm512_storeu_si512(second, merge(rounded, 0xffff0000, _mm512_srli_epi32(rounded, 16)));
 }
 
-template <std::size_t kBytes>
-PC_INLINE void ask_for(Bytes p) {
-  for (std::size_t i = 0; i < kBytes; i += 64)
-    _mm_prefetch(reinterpret_cast<const char*>(p + i), _MM_HINT_T1);
-}
-
 // Columns [k0, k0 + n) of a panel, n at most kAmxSpan; k0 and n multiples of the type's block.
 // Asks for the next as many, which this task comes to after its other panels.
 template <Type kType>

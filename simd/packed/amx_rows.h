@@ -22,7 +22,8 @@ namespace pc::simd {
 inline constexpr std::size_t kAmxRows = 16;     // of a tile
 inline constexpr std::size_t kAmxColumns = 32;  // of a tile of bf16
 inline constexpr std::size_t kAmxTileBytes = kAmxRows * kAmxColumns * 2;
-inline constexpr std::size_t kAmxSpan = 256;  // columns: a multiple of every type's block
+inline constexpr std::size_t kAmxSpan = 256;     // columns: a multiple of every type's block
+inline constexpr std::size_t kAmxFewSpan = 128;  // of widened weights that meet few rows
 
 // Panels that one call multiplies.
 inline constexpr std::size_t kAmxPanels = 16;
@@ -46,17 +47,19 @@ enum class AmxWay : std::uint8_t {
 // Rows for which one span of x, of codes and of sums stay in the caches, 64 to 128 KiB of each.
 inline constexpr std::size_t kAmxFew = 128;
 
-// From this many rows on widened weights are used: there they take as long as AVX-512 VNNI does (4
-// bits; 1.09 times as long in 8 bits; bench/gemm_bench). Codes, from kAmxFewestRows.
+// From this many rows on widened weights are used: there they took as long as AVX-512 VNNI does (4
+// bits; 1.09 times as long in 8 bits; bench/gemm_bench).
 inline constexpr std::size_t kAmxFewestWidened = 24;
+// Codes are used from here: by the model they take half of what VNNI does.
 inline constexpr std::size_t kAmxFewestRows = 12;
 
-// Up to so many rows codes are multiplied; 0: never.
+// Up to so many rows codes are multiplied; 0: never. Scales of 16 columns, and 8 bits, take two
+// products of tiles for 32 columns.
 constexpr std::size_t amx_most_by_codes(Type type) {
   const PackedShape shape = packed_shape_of(type);
   if (shape.block == 0) return 0;
   if (shape.group == 16) return shape.minima ? 0 : 48;
-  return shape.bits == 8 ? 32 : kAmxFew;
+  return shape.bits == 8 ? 32 : 64;
 }
 
 constexpr AmxWay amx_way(Type type, std::size_t rows) {

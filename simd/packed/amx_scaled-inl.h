@@ -87,10 +87,11 @@ void add_span(const SpanRows& rows, CodeSpan& span) {
 template <class TileSet, Type kType>
 void times_codes(const AmxMatmulArgs& a) {
   auto& span = *reinterpret_cast<CodeSpan*>(a.scratch);
-  for_each_span<1>(a, sizeof span, [&](const SpanRows& rows, std::size_t panel, std::size_t) {
-    arrange_codes<kType>(panel_at<kType>(a, panel), a.k, rows.k0, rows.n, span);
-    add_span<TileSet, kType>(rows, span);
-  });
+  for_each_span<kAmxSpan, 1>(
+      a, sizeof span, [&](const SpanRows& rows, std::size_t panel, std::size_t) {
+        arrange_codes<kType>(panel_at<kType>(a, panel), a.k, rows.k0, rows.n, span);
+        add_span<TileSet, kType>(rows, span);
+      });
 }
 static_assert(sizeof(CodeSpan) + kAmxPanels * kAmxFew / 16 * kAmxSums * 4 <= kAmxScratchBytes);
 

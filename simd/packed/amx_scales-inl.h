@@ -68,6 +68,12 @@ PC_INLINE F scale_of_rows(Bytes head) {
   return _mm512_mul_ps(f16_of_rows(head), _mm512_set1_ps(1.0f / (1 << kShape.fraction)));
 }
 
+template <std::size_t kBytes>
+PC_INLINE void ask_for(Bytes p) {
+  for (std::size_t i = 0; i < kBytes; i += 64)
+    _mm_prefetch(reinterpret_cast<const char*>(p + i), _MM_HINT_T1);
+}
+
 // Where a panel's codes begin (packed_codes_at, which has no internal linkage).
 template <Type kType>
 PC_INLINE std::size_t codes_at(std::size_t k) {
@@ -75,7 +81,7 @@ PC_INLINE std::size_t codes_at(std::size_t k) {
   return (k / kShape.block * packed_head_bytes(kShape) + 63) / 64 * 64;
 }
 
-// The scales of a panel's columns, 32 after 32. Begins at a block's first column.
+// The scales of a panel's columns, 32 after 32. Begins at a block.
 template <Type kType>
 class Scales {
  public:
@@ -93,6 +99,13 @@ class Scales {
     factors_ = head_ + 32 * kStreams;
     each_ = head_;
     head_ += kHead;
+  }
+
+  // Columns of the block that are passed over.
+  PC_INLINE void skip(std::size_t columns) {
+    const std::size_t groups = columns / kShape.group;
+    if constexpr (kShape.scale == PackedScale::kF16Each) each_ += 32 * groups;
+    if constexpr (kShape.block == 256) factors_ += 16 * (kShape.minima ? 2 : 1) * groups;
   }
 
   // weight = scale * number, or scale * code + minimum where there are minima.

@@ -1,7 +1,7 @@
 // Products of few rows on tiles, over tile registers (`Tiles`): all panels of a task meet one span
-// of x's columns, which stays in the first cache (32 KiB for 64 rows), then the next. What the
-// weights of a span become stays there, too, and the sums, f32 [16][16] for each panel and 16 rows,
-// are in one piece until the end, not rows apart.
+// of x's columns, which stays in the first cache (256 columns of 64 rows: 32 KiB), then the next.
+// What the weights of a span become stays there, too, and the sums, f32 [16][16] for each panel and
+// 16 rows, are in one piece until the end, not rows apart.
 #pragma once
 
 #include "simd/packed/amx_panels-inl.h"
@@ -32,17 +32,17 @@ void write_sums(const AmxMatmulArgs& a, std::size_t panel, const float* sums) {
   }
 }
 
-// body(rows, first panel, panels) adds a span's products to the sums; panels: up to kEach. Sums
-// begin `scratch_used` bytes into the scratch.
-template <std::size_t kEach, class Body>
+// body(rows, first panel, panels) adds the products of a span of kSpan columns to the sums; panels:
+// up to kEach. Sums begin `scratch_used` bytes into the scratch.
+template <std::size_t kSpan, std::size_t kEach, class Body>
 PC_INLINE void for_each_span(const AmxMatmulArgs& a, std::size_t scratch_used, const Body& body) {
   auto* sums = reinterpret_cast<float*>(a.scratch + scratch_used);
   const std::size_t tiles = (a.m + 15) / 16, panels = a.panel_end - a.panel_begin;
   const auto* x = reinterpret_cast<Bytes>(a.x);
   __builtin_memset(sums, 0, panels * tiles * kAmxSums * sizeof(float));
   SpanRows rows{x, nullptr, amx_tiles_of_rows(a.k) * kAmxTileBytes, tiles, sums, 0, 0};
-  for (; rows.k0 < a.k; rows.k0 += kAmxSpan, rows.x += kAmxSpan / 32 * kAmxTileBytes) {
-    rows.n = a.k - rows.k0 < kAmxSpan ? a.k - rows.k0 : kAmxSpan;
+  for (; rows.k0 < a.k; rows.k0 += kSpan, rows.x += kSpan / 32 * kAmxTileBytes) {
+    rows.n = a.k - rows.k0 < kSpan ? a.k - rows.k0 : kSpan;
     rows.x_sums = x + (amx_tiles_across(a.k) + rows.k0 / kAmxSpan) * kAmxTileBytes;
     for (std::size_t p = 0; p < panels; p += kEach) {
       rows.sums = sums + p * tiles * kAmxSums;

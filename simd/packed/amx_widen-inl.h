@@ -87,33 +87,54 @@ PC_INLINE void widen_pairs(const I* raw, const Line* line, std::uint8_t* dst) {
   if constexpr (kPair < 15) widen_pairs<kBits, kScales, kPair + 1>(raw, line, dst);
 }
 
+// 32 columns to a tile.
+template <Type kType>
+PC_INLINE void widen_group(Scales<kType>& scales, Bytes codes, std::uint8_t* dst) {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  constexpr std::uint32_t kBits = kShape.table ? 0 : kShape.bits;
+  constexpr float kUnits = 1u << kBits;  // codes in the unit
+  constexpr float kZero = kShape.table ? 0 : kUnits + (kShape.minima ? 0 : 1u << kShape.zero);
+  Line line[Scales<kType>::kEach];
+  for (Line& l : line) {
+    F scale, minimum;
+    scales.next_group(scale, minimum);
+    l.factor = _mm512_mul_ps(scale, _mm512_set1_ps(kUnits));
+    l.offset = _mm512_fnmadd_ps(scale, _mm512_set1_ps(kZero), minimum);
+  }
+  I raw[8];
+  for (std::size_t v = 0; v < packed_code_bytes(kShape) / 64; ++v) raw[v] = load(codes + 64 * v);
+  if constexpr (kShape.table) look_up(kShape.numbers, raw);
+  widen_pairs<kBits, Scales<kType>::kEach>(raw, line, dst);
+}
+
 // Columns [k0, k0 + n) of a panel to n / 32 tiles. k0 and n: multiples of the type's block.
 template <Type kType>
 void widen_panel(Bytes panel, std::size_t k, std::size_t k0, std::size_t n, std::uint8_t* dst) {
   constexpr PackedShape kShape = packed_shape_of(kType);
   constexpr std::size_t kCode = packed_code_bytes(kShape);
-  constexpr int kScales = Scales<kType>::kEach;
-  constexpr std::uint32_t kBits = kShape.table ? 0 : kShape.bits;
-  constexpr float kUnits = 1u << kBits;  // codes in the unit
-  constexpr float kZero = kShape.table ? 0 : kUnits + (kShape.minima ? 0 : 1u << kShape.zero);
   Scales<kType> scales(panel + k0 / kShape.block * Scales<kType>::kHead);
   Bytes codes = panel + codes_at<kType>(k) + k0 / 32 * kCode;
   for (std::size_t b = 0; b < n; b += kShape.block) {
     scales.next_block();
-    for (std::size_t c = 0; c < kShape.block; c += 32, codes += kCode, dst += 1024) {
-      Line line[kScales];
-      for (Line& l : line) {
-        F scale, minimum;
-        scales.next_group(scale, minimum);
-        l.factor = _mm512_mul_ps(scale, _mm512_set1_ps(kUnits));
-        l.offset = _mm512_fnmadd_ps(scale, _mm512_set1_ps(kZero), minimum);
-      }
-      I raw[8];
-      for (std::size_t v = 0; v < kCode / 64; ++v) raw[v] = load(codes + 64 * v);
-      if constexpr (kShape.table) look_up(kShape.numbers, raw);
-      widen_pairs<kBits, kScales>(raw, line, dst);
-    }
+    for (std::size_t c = 0; c < kShape.block; c += 32, codes += kCode, dst += 1024)
+      widen_group<kType>(scales, codes, dst);
   }
+}
+
+// Columns [c, c + 32) alone. Asks for the same of the next span (simd/packed/amx_few-inl.h).
+template <Type kType>
+PC_INLINE void widen_columns(Bytes panel, std::size_t k, std::size_t c, std::uint8_t* dst) {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  constexpr std::size_t kCode = packed_code_bytes(kShape), kHead = Scales<kType>::kHead;
+  Bytes head = panel + c / kShape.block * kHead;
+  Bytes codes = panel + codes_at<kType>(k) + c / 32 * kCode;
+  ask_for<kCode>(codes + kAmxFewSpan / 32 * kCode);
+  if (c % kShape.block == 0)
+    ask_for<kHead>(head + (kAmxFewSpan + kShape.block - 1) / kShape.block * kHead);
+  Scales<kType> scales(head);
+  scales.next_block();
+  scales.skip(c % kShape.block);
+  widen_group<kType>(scales, codes, dst);
 }
 
 // 16 rows of 16 pairs to 16 pairs of 16 rows, in place.

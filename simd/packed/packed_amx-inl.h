@@ -15,6 +15,17 @@
 namespace pc::simd {
 namespace {
 
+// Columns [k0, k0 + n) of panel p, into tiles.
+void widen(const AmxMatmulArgs& a, std::size_t p, std::size_t k0, std::size_t n,
+           std::uint8_t* dst) {
+  if (a.type == Type::kBf16) {
+    const std::size_t row = 16 * p, rows = a.n - row < 16 ? a.n - row : 16;
+    return arrange_panel(reinterpret_cast<Bytes>(a.w) + 2 * row * a.k, rows, a.k, k0, n, dst);
+  }
+  with_type(a.type,
+            [&]<Type kType>() { widen_panel<kType>(panel_at<kType>(a, p), a.k, k0, n, dst); });
+}
+
 // All rows of x with the widened columns from k0 on, `tiles` tiles of them.
 void times_widened(const AmxMatmulArgs& a, std::size_t k0, std::size_t tiles) {
   const std::size_t panels = a.panel_end - a.panel_begin, across = amx_tiles_of_rows(a.k);
