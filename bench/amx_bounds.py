@@ -6,8 +6,9 @@
 Runs tests/instructions/amx_kernels.cc, which notes what each path executes, and hands that to llvm-mca:
 data in the first cache, branches foreseen. LLVM 19 has no model of tiles: loading or storing one is taken
 as 16 vectors loaded or stored (8 where it has 8 rows), and a product of tiles as 16 cycles of a unit of
-its own (Intel's optimisation manual). Printed for each path, a row of 16 x 32 weights and all rows of x:
-instructions; cycles of the tile unit, of the other units, and of the pipeline, in which each
+its own (Intel's optimisation manual). Printed for each path, for 16 x 32 weights and all rows of x:
+instructions; cycles of the tile unit; of memory, two vectors loaded and one stored a cycle (LLVM's model
+has three and two); of the other units; and of the pipeline without the tile unit, in which each
 instruction waits for its operands but for those of tiles. No measurement. Needs llvm-mca and
 llvm-objdump of version 19 (Debian: llvm-19).
 """
@@ -70,6 +71,13 @@ def tile_rows(instruction, half):
     return 8 if half and number and int(number[1]) < 4 else 16
 
 
+def memory_cycles(instructions):
+    """Two vectors of 64 bytes are loaded a cycle and one is stored."""
+    vectors = [i for i in instructions if "%zmm" in i and "(" in i]
+    stores = sum(1 for i in vectors if i.rstrip().endswith(")"))
+    return max((len(vectors) - stores) / 2, stores)
+
+
 def cycles(mca, instructions):
     """(by its units, by its pipeline) of all of them."""
     begin = max(0, (len(instructions) - MOST) // 2)
@@ -94,15 +102,15 @@ def main():
         trace = pathlib.Path(folder) / "trace"
         counts = amx_kernels.run(program, trace)
         executed = segments(trace.read_text(), code)
-    print("| path | instructions | tile unit | other units | pipeline |\n|---|---|---|---|---|")
+    print("| path | instructions | tile unit | memory | other units | pipeline |\n|---|---|---|---|---|---|")
     for path, n in counts.items():
-        if path.startswith("row"):
+        if path.startswith(("row", "attend")):
             continue
         half = path.startswith("codes_q6")
         modelled = [m for i in executed[path] for m in for_model(i, tile_rows(i, half))]
         tiles = TILE_CYCLES * collections.Counter(i.split(" ")[0] for i in executed[path])["tdpbf16ps"]
         units, pipeline = cycles(given.mca, modelled)
-        print(f"| {path} | {n / GROUPS:.0f} | {tiles / GROUPS:.0f} | {units / GROUPS:.0f} | {pipeline / GROUPS:.0f} |",
+        print(f"| {path} | {n / GROUPS:.0f} | {tiles / GROUPS:.0f} | {memory_cycles(modelled) / GROUPS:.0f} | {units / GROUPS:.0f} | {pipeline / GROUPS:.0f} |",
               flush=True)
 
 

@@ -53,13 +53,13 @@ inline constexpr std::size_t kAmxFewestWidened = 24;
 // Codes are used from here: by the model they take half of what VNNI does.
 inline constexpr std::size_t kAmxFewestRows = 12;
 
-// Up to so many rows codes are multiplied; 0: never. Scales of 16 columns, and 8 bits, take two
-// products of tiles for 32 columns.
+// Up to so many rows codes are multiplied; 0: never, as x has no sums of 16 columns. Scales of 16
+// columns, and 8 bits, take two products of tiles for 32 columns.
 constexpr std::size_t amx_most_by_codes(Type type) {
   const PackedShape shape = packed_shape_of(type);
   if (shape.block == 0) return 0;
-  if (shape.group == 16) return shape.minima ? 0 : 48;
-  return shape.bits == 8 ? 32 : 64;
+  if (shape.group == 16 && shape.minima) return 0;
+  return shape.bits == 8 ? 32 : 48;
 }
 
 constexpr AmxWay amx_way(Type type, std::size_t rows) {

@@ -18,6 +18,7 @@
 #include "simd/packed_kernels.h"
 #include "simd/quantised_rows.h"
 #include "tests/instructions/stepped.h"
+#include "tests/simd/attend_oracle.h"
 #include "tests/support/quant_blocks.h"
 #include "tests/support/random.h"
 
@@ -89,6 +90,16 @@ void count_products(const NamedType& of, std::size_t m) {
   if (m == 16) count("vnni" + end, [&] { matmul_packed_vnni(in_8_bits); });
 }
 
+void count_attention(std::size_t rows) {
+  test::Random random(3);
+  Problem problem(random);
+  problem.reshape(random, KvFormat::kBf16, 128, 512, rows);
+  State state(problem);
+  const Subject subject{"amx", attend_amx, 0, 0};
+  count("attend_bf16_rows_" + std::to_string(rows),
+        [&] { state.attend(problem, subject, problem.begin, problem.end); });
+}
+
 void count_row() {
   Rows rows(1);
   for (const bool sums : {false, true})
@@ -102,7 +113,9 @@ void count_row() {
 
 int main(int argc, char** argv) {
   using pc::simd::Type;
-  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vnni")) return 77;
+  if (!__builtin_cpu_supports("avx512bw") || !__builtin_cpu_supports("avx512vnni") ||
+      !__builtin_cpu_supports("avx512bf16"))
+    return 77;
   if (argc > 1 && !(pc::simd::trace = std::fopen(argv[1], "w"))) {
     std::fprintf(stderr, "amx_kernels: %s cannot be written\n", argv[1]);
     return 1;
@@ -111,6 +124,7 @@ int main(int argc, char** argv) {
        {pc::simd::NamedType{Type::kQ4_0, "q4_0"}, pc::simd::NamedType{Type::kQ4_K, "q4_k"},
         pc::simd::NamedType{Type::kQ6_K, "q6_k"}, pc::simd::NamedType{Type::kQ8_0, "q8_0"}})
     for (const std::size_t m : {16, 32, 64, 128}) pc::simd::count_products(of, m);
+  for (const std::size_t rows : {16, 64}) pc::simd::count_attention(rows);
   pc::simd::count_row();
   return pc::simd::trace && std::fclose(pc::simd::trace) != 0 ? 1 : 0;
 }

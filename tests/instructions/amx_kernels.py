@@ -5,7 +5,7 @@ machine with AMX is at hand.
     amx_kernels.py PROGRAM COMPILER            compares with amx_counts.json; 77: skipped
     amx_kernels.py PROGRAM COMPILER --update   writes amx_counts.json
 
-PROGRAM is amx_kernels.cc, which runs where the CPU has AVX-512 with VNNI and steps through the compiled
+PROGRAM is amx_kernels.cc, which runs where the CPU has AVX-512 with VNNI and BF16 and steps through the compiled
 code; COMPILER what it was built with ("GNU 12 Release"). Counts are the same in each run; a path fails
 at 1.1 times what is committed: what a compiler's patch release changes is less.
 """
@@ -26,7 +26,7 @@ def run(program, trace=None):
     """path -> instructions; what was executed goes to the file `trace`."""
     done = subprocess.run([program, *([trace] if trace else [])], capture_output=True, text=True)
     if done.returncode == SKIPPED:
-        skip("this machine has no AVX-512 with VNNI")
+        skip("this machine has no AVX-512 with VNNI and BF16")
     if done.returncode != 0:
         sys.exit(f"{program} ended with {done.returncode}\n{done.stdout}{done.stderr}")
     return {name: int(n) for name, n in (line.split() for line in done.stdout.splitlines())}
