@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 #include "simd/packed/packed_shape.h"
 #include "simd/types.h"
