@@ -1,12 +1,13 @@
 // How fast are matrix products with each weight type, and how far is that from the floor?
 //
-//   gemm_bench [--shape KxN] [--rows 1,8,64,512] [--types Q4_0,...] [--isa a,b]
+//   gemm_bench [--shape KxN] [--rows 1,8,16,32,64,128,512] [--types Q4_0,...] [--isa a,b]
 //              [--threads 0] [--repeat 7] [--gated] [--json]
 //
 // For each type and number of rows: y = x W^T as runtime/cpu/products/gemm.h does it, packed
 // where the kernels multiply packed weights, over as many matrices as fill
 // 512 MiB, so that weights come from memory, as in a model. With several
-// instruction sets (--isa, values of PC_ISA) runs alternate. The floor is the
+// instruction sets (--isa, values of PC_ISA) runs alternate; amx-few and amx-many are amx with
+// few rows multiplied in these ways (simd/packed/amx_rows.h), never by codes. The floor is the
 // larger of bytes over bandwidth and operations over peak, of the multiplier that
 // the type's path uses (8-bit integers, bf16 or f32), measured in this run.
 // x is uniform, or with --gated what a feed-forward layer's last matrix gets,
@@ -17,6 +18,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <memory>
 #include <span>
 #include <string>
@@ -29,6 +31,7 @@
 #include "runtime/cpu/products/gemm.h"
 #include "runtime/json/json_writer.h"
 #include "runtime/packed/packed_weights.h"
+#include "simd/packed/amx_rows.h"
 #include "simd/packed/packed.h"
 
 namespace pc::bench {
@@ -40,7 +43,7 @@ constexpr std::size_t kBytes = std::size_t{512} << 20;
 
 struct Arguments {
   std::uint32_t k = 2048, n = 5632;  // TinyLlama-1.1B's feed-forward
-  std::vector<std::uint32_t> rows{1, 8, 64, 512};
+  std::vector<std::uint32_t> rows{1, 8, 16, 32, 64, 128, 512};
   std::vector<Type> types{Type::kQ4_0, Type::kQ4_K, Type::kQ6_K, Type::kQ8_0, Type::kBf16};
   std::vector<const simd::Kernels*> tables;
   std::uint32_t threads = 0, repeat = 7;
@@ -62,10 +65,29 @@ std::vector<std::string> split(const std::string& list) {
   return parts;
 }
 
-const simd::Kernels* table_of(const std::string& name) {
+const simd::Kernels* named_table(const std::string& name) {
   ::setenv("PC_ISA", name.c_str(), 1);
   const simd::Kernels* found = simd::selected_kernels();
   return found ? found : (die(name + " does not run here"), nullptr);
+}
+
+// amx with `product` in place of the products that few rows take.
+const simd::Kernels* amx_by(const char* name,
+                            void (*simd::AmxKernels::*product)(const simd::AmxMatmulArgs&)) {
+  static std::deque<simd::AmxKernels> ways;
+  static std::deque<simd::Kernels> tables;
+  simd::Kernels& table = tables.emplace_back(*named_table("amx"));
+  simd::AmxKernels& way = ways.emplace_back(*table.amx);
+  way.matmul_codes = way.matmul_few = way.*product;
+  table.name = name;
+  table.amx = &way;
+  return &table;
+}
+
+const simd::Kernels* table_of(const std::string& name) {
+  if (name == "amx-few") return amx_by("amx-few", &simd::AmxKernels::matmul_few);
+  if (name == "amx-many") return amx_by("amx-many", &simd::AmxKernels::matmul_many);
+  return named_table(name);
 }
 
 Type type_of(const std::string& name) {
@@ -212,7 +234,12 @@ std::vector<Series> measure(const Arguments& a, const Weights& weights, std::uin
   return result;
 }
 
-double peak_of(const Machine& machine, Type type) {
+// Of the fastest multiplier that any of the tables takes.
+double peak_of(const Machine& machine, const Arguments& a, Type type, std::uint32_t m) {
+  const bool tiles =
+      (simd::packs(type) || type == Type::kBf16) && simd::amx_way(type, m) != simd::AmxWay::kNone &&
+      std::any_of(a.tables.begin(), a.tables.end(), [](const auto* t) { return t->amx; });
+  if (tiles) return machine.bf16_gflops;
   if (simd::packs(type) && machine.int8_gops > 0) return machine.int8_gops;
   if (type == Type::kBf16 && machine.bf16_gflops > 0) return machine.bf16_gflops;
   return machine.f32_gflops;
@@ -235,7 +262,7 @@ int run(const Arguments& a) {
     for (const std::uint32_t m : a.rows) {
       const double ops = 2.0 * m * a.k * a.n;
       const double floor =
-          std::max(weights.bytes / machine.read_gb_per_s, ops / peak_of(machine, type)) / 1e3;
+          std::max(weights.bytes / machine.read_gb_per_s, ops / peak_of(machine, a, type, m)) / 1e3;
       const auto series = measure(a, weights, m);
       for (std::size_t i = 0; i < series.size(); ++i) {
         const double us = series[i].quantile(0.5);

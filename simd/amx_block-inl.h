@@ -45,13 +45,18 @@ inline __attribute__((__always_inline__)) void end_sum(const TileTarget& p, floa
     __builtin_memcpy(p.y + i * p.stride, copy[i], 4 * p.columns);
 }
 
+struct NothingBetween {
+  void operator()() const {}
+};
+
 // target[i][j] (+)= the i-th rows of x times the j-th columns of w, `steps` tiles deep.
-// Sums in tiles 0..3 (2 * i + j), x in 4 and 5, w in 6 and 7.
-template <class Tiles, int kRows, int kColumns>
+// Sums in tiles 0..3 (2 * i + j), x in 4 and 5, w in 6 and 7. between(): after each step, what the
+// CPU does while its tile unit multiplies.
+template <class Tiles, int kRows, int kColumns, class Between = NothingBetween>
 inline __attribute__((__always_inline__)) void times_block(const TileOperand& x,
                                                            const TileOperand& w, std::size_t steps,
-                                                           bool add,
-                                                           const TileTarget (*target)[2]) {
+                                                           bool add, const TileTarget (*target)[2],
+                                                           const Between& between = {}) {
   alignas(64) float copy[16][16];
   begin_sum<Tiles, 0>(target[0][0], add, copy);
   if constexpr (kColumns == 2) begin_sum<Tiles, 1>(target[0][1], add, copy);
@@ -72,6 +77,7 @@ inline __attribute__((__always_inline__)) void times_block(const TileOperand& x,
       Tiles::template dot_bf16<2, 5, 6>();
     }
     if constexpr (kRows == 2 && kColumns == 2) Tiles::template dot_bf16<3, 5, 7>();
+    between();
   }
   end_sum<Tiles, 0>(target[0][0], copy);
   if constexpr (kColumns == 2) end_sum<Tiles, 1>(target[0][1], copy);

@@ -40,6 +40,12 @@ HWY_INLINE void look_ahead(const std::uint32_t* p) {
   __builtin_prefetch(reinterpret_cast<const char*>(p) + kAhead, 0, 2);
 }
 
+// The same for n words, a line of 16 after the other.
+HWY_INLINE void look_ahead(const std::uint32_t* p, std::size_t n) {
+#pragma GCC unroll 4
+  for (std::size_t w = 0; w < n; w += 16) look_ahead(p + w);
+}
+
 // Words of a block of keys, or of values.
 template <class M>
 HWY_INLINE std::size_t block_words(std::size_t head_dim) {
@@ -171,7 +177,7 @@ HWY_INLINE void soften(const AttendArgs& a, std::size_t row, std::size_t rows,
   for (std::size_t r = 0; r < rows; ++r) {
     if (ask) {  // each row, its share
       const std::size_t words = blocks * block_words<M>(a.head_dim) / rows;
-      for (std::size_t w = 0; w < words; w += 16) look_ahead(values + r * words + w);
+      look_ahead(values + r * words, words);
     }
     const VF sum = M::store_weights(scores[r], blocks, hn::Set(kF, shift[r]), values,
                                     block_words<M>(a.head_dim));

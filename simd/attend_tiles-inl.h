@@ -43,7 +43,7 @@ HWY_INLINE void score_on_tiles(const std::uint16_t* q, const std::uint32_t* keys
   const TileOperand left{q, 2 * head_dim, 64, kTileRows * 2 * head_dim};
   for (std::size_t b = 0; b < blocks; b += 2, keys += 2 * words) {
     const bool both = blocks - b > 1;
-    for (std::size_t w = 0; ask && w < (both ? 2 : 1) * words; w += 16) look_ahead(keys + w);
+    if (ask) look_ahead(keys, (both ? 2 : 1) * words);
     TileTarget target[2][2] = {};
     for (std::size_t i = 0; i < kTiles; ++i)
       for (std::size_t j = 0; j < 2; ++j)
@@ -87,6 +87,13 @@ HWY_INLINE void weigh_on_tiles(float* acc, std::size_t rows, std::size_t head_di
   }
 }
 
+// What was summed is scaled where a new maximum came; behind the first chunks that is rare.
+HWY_INLINE void scale(float* acc, std::size_t n, float factor) {
+  if (factor == 1.0f) return;
+  for (std::size_t d = 0; d < n; d += kN)
+    hn::StoreU(hn::Mul(load_f32(acc + d), hn::Set(kF, factor)), kF, acc + d);
+}
+
 // Blocks [block, end) against the rows [row, row + rows), at most 16 * kTiles.
 template <class Tiles, class Dot, int kTiles>
 HWY_INLINE void attend_rows(const AttendArgs& a, std::size_t row, std::size_t rows,
@@ -114,9 +121,7 @@ HWY_INLINE void attend_rows(const AttendArgs& a, std::size_t row, std::size_t ro
     for (std::size_t r = 0; r < rows; r += kTileRows)
       soften<M>(a, row + r, rows - r < kTileRows ? rows - r : kTileRows, scores + r, n, values,
                 ask && r == 0, correction + r);
-    for (std::size_t r = 0; r < rows; ++r)
-      for (std::size_t d = r * a.head_dim; d < (r + 1) * a.head_dim; d += kN)
-        hn::StoreU(hn::Mul(load_f32(acc + d), hn::Set(kF, correction[r])), kF, acc + d);
+    for (std::size_t r = 0; r < rows; ++r) scale(acc + r * a.head_dim, a.head_dim, correction[r]);
     weigh_on_tiles<Tiles, kTiles>(acc, rows, a.head_dim, scores, values, blocks);
   }
 }

@@ -170,11 +170,12 @@ struct AmxRowArgs {
   const float* x;      // [k]
   std::uint16_t* dst;  // all rows: amx_elements(m, k)
   std::size_t row, k;
+  bool sums;  // write them, too
 };
 
 // y[i][j] (+)= sum_k x[i][k] * w[j][k] for the rows j of panels
 // [panel_begin, panel_end), at most kAmxPanels of 16 rows: x and w in bf16, sums in
-// f32. Weights are widened once, so that rows should be many.
+// f32.
 struct AmxMatmulArgs {
   const std::uint16_t* x;  // [m, k] of simd/packed/amx_rows.h
   const std::byte* w;      // [n, k] of simd/packed/packed.h, or bf16 row-major
@@ -218,7 +219,11 @@ struct RecurArgs {
 
 struct AmxKernels {
   void (*tile_row)(const AmxRowArgs& args);
-  void (*matmul)(const AmxMatmulArgs& args);
+  // By AmxWay. Codes take types of amx_most_by_codes and x with its sums where the type has
+  // minima; the others any type that is packed, and bf16. Codes and few: up to kAmxFew rows.
+  void (*matmul_codes)(const AmxMatmulArgs& args);
+  void (*matmul_few)(const AmxMatmulArgs& args);
+  void (*matmul_many)(const AmxMatmulArgs& args);
 };
 
 struct Kernels {

@@ -1,5 +1,6 @@
 // Weights to tiles of bf16, with AVX-512 F and BW: 32 columns of a panel's 16 rows
-// become [16 pairs of columns][16 rows][2], the right operand of tdpbf16ps.
+// become [16 pairs of columns][16 rows][2], the right operand of tdpbf16ps, the pairs in the order
+// of simd/packed/amx_rows.h.
 //
 // A code is moved to the top of an f32's mantissa under the exponent of 1, so
 // that one fma makes the weight of it without a conversion:
@@ -14,34 +15,12 @@
 // addition, where ties to even would take four instructions a weight.
 // Weights are finite (the models that are loaded have no others).
 
+#pragma once
+
+#include "simd/packed/amx_scales-inl.h"
+
 namespace pc::simd {
 namespace {
-
-#define PC_INLINE inline __attribute__((always_inline))
-
-using I = __m512i;
-using F = __m512;
-using Bytes = const std::uint8_t*;
-
-PC_INLINE I load(const void* p) {
-  return _mm512_loadu_si512(p);
-}
-
-PC_INLINE I mask32(std::uint32_t bits) {
-  return _mm512_set1_epi32(static_cast<int>(bits));
-}
-
-// (v & mask) | rest
-PC_INLINE I merge(I v, std::uint32_t mask, I rest) {
-  return _mm512_ternarylogic_epi32(v, mask32(mask), rest, 0xea);
-}
-
-template <int kLeft>
-PC_INLINE I shift(I v) {
-  if constexpr (kLeft > 0) return _mm512_slli_epi32(v, kLeft);
-  if constexpr (kLeft < 0) return _mm512_srli_epi32(v, -kLeft);
-  return v;
-}
 
 // 1 + code / 2^bits of column kColumn of 32, all 16 rows. raw: as they are stored.
 template <std::uint32_t kBits, int kColumn>
@@ -100,75 +79,62 @@ PC_INLINE F column_of(const I* raw) {
 // Pairs kPair.. of 16.
 template <std::uint32_t kBits, int kScales, int kPair = 0>
 PC_INLINE void widen_pairs(const I* raw, const Line* line, std::uint8_t* dst) {
+  constexpr int kColumn = 4 * (kPair / 2) + kPair % 2;
   const Line& l = line[kPair * kScales / 16];
-  const I even = l.of(column_of<kBits, 2 * kPair>(raw));
-  const I odd = l.of(column_of<kBits, 2 * kPair + 1>(raw));
+  const I even = l.of(column_of<kBits, kColumn>(raw));
+  const I odd = l.of(column_of<kBits, kColumn + 2>(raw));
   _mm512_storeu_si512(dst + 64 * kPair, merge(odd, 0xffff0000, _mm512_srli_epi32(even, 16)));
   if constexpr (kPair < 15) widen_pairs<kBits, kScales, kPair + 1>(raw, line, dst);
 }
 
-PC_INLINE F f16_of_rows(Bytes p) {
-  return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
-}
-PC_INLINE F i8_of_rows(Bytes p) {
-  return _mm512_cvtepi32_ps(
-      _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
-}
-
-// Half of powers of two: 2^(bits - 127) but for 0, which makes the half of that.
-PC_INLINE F half_e8m0_of_rows(Bytes p) {
-  const I bits = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
-  const I twice = _mm512_max_epi32(_mm512_slli_epi32(bits, 23), mask32(0x00400000));
-  return _mm512_mul_ps(_mm512_castsi512_ps(twice), _mm512_set1_ps(0.5f));
-}
-
+// 32 columns to a tile.
 template <Type kType>
-PC_INLINE F scale_of_rows(Bytes head) {
+PC_INLINE void widen_group(Scales<kType>& scales, Bytes codes, std::uint8_t* dst) {
   constexpr PackedShape kShape = packed_shape_of(kType);
-  if constexpr (kShape.scale == PackedScale::kE8m0) return half_e8m0_of_rows(head);
-  if constexpr (kShape.fraction == 0) return f16_of_rows(head);
-  return _mm512_mul_ps(f16_of_rows(head), _mm512_set1_ps(1.0f / (1 << kShape.fraction)));
+  constexpr std::uint32_t kBits = kShape.table ? 0 : kShape.bits;
+  constexpr float kUnits = 1u << kBits;  // codes in the unit
+  constexpr float kZero = kShape.table ? 0 : kUnits + (kShape.minima ? 0 : 1u << kShape.zero);
+  Line line[Scales<kType>::kEach];
+  for (Line& l : line) {
+    F scale, minimum;
+    scales.next_group(scale, minimum);
+    l.factor = _mm512_mul_ps(scale, _mm512_set1_ps(kUnits));
+    l.offset = _mm512_fnmadd_ps(scale, _mm512_set1_ps(kZero), minimum);
+  }
+  I raw[8];
+  for (std::size_t v = 0; v < packed_code_bytes(kShape) / 64; ++v) raw[v] = load(codes + 64 * v);
+  if constexpr (kShape.table) look_up(kShape.numbers, raw);
+  widen_pairs<kBits, Scales<kType>::kEach>(raw, line, dst);
 }
 
 // Columns [k0, k0 + n) of a panel to n / 32 tiles. k0 and n: multiples of the type's block.
 template <Type kType>
 void widen_panel(Bytes panel, std::size_t k, std::size_t k0, std::size_t n, std::uint8_t* dst) {
   constexpr PackedShape kShape = packed_shape_of(kType);
-  constexpr std::size_t kStreams = kShape.minima ? 2 : 1;
-  constexpr std::size_t kHead = packed_head_bytes(kShape), kCode = packed_code_bytes(kShape);
-  constexpr int kScales = 32 / kShape.group;
-  constexpr std::uint32_t kBits = kShape.table ? 0 : kShape.bits;
-  constexpr float kUnits = 1u << kBits;  // codes in the unit
-  constexpr float kZero = kShape.table ? 0 : kUnits + (kShape.minima ? 0 : 1u << kShape.zero);
-  Bytes head = panel + k0 / kShape.block * kHead;
-  Bytes codes = panel + (k / kShape.block * kHead + 63) / 64 * 64 + k0 / 32 * kCode;
-  for (std::size_t b = 0; b < n; b += kShape.block, head += kHead) {
-    const F d = scale_of_rows<kType>(head);
-    F d_min = _mm512_setzero_ps();
-    if constexpr (kShape.minima) d_min = f16_of_rows(head + 32);
-    Bytes factors = head + 32 * kStreams, scales = head;
-    for (std::size_t c = 0; c < kShape.block; c += 32, codes += kCode, dst += 1024) {
-      Line line[kScales];
-      for (Line& l : line) {
-        F scale = d, minimum = d_min;
-        if constexpr (kShape.scale == PackedScale::kF16Each) {
-          scale = f16_of_rows(scales);
-          scales += 32;
-        }
-        if constexpr (kShape.block == 256) {
-          scale = _mm512_mul_ps(d, i8_of_rows(factors));
-          if constexpr (kShape.minima) minimum = _mm512_mul_ps(d_min, i8_of_rows(factors + 16));
-          factors += 16 * kStreams;
-        }
-        l.factor = _mm512_mul_ps(scale, _mm512_set1_ps(kUnits));
-        l.offset = _mm512_fnmadd_ps(scale, _mm512_set1_ps(kZero), minimum);
-      }
-      I raw[8];
-      for (std::size_t v = 0; v < kCode / 64; ++v) raw[v] = load(codes + 64 * v);
-      if constexpr (kShape.table) look_up(kShape.numbers, raw);
-      widen_pairs<kBits, kScales>(raw, line, dst);
-    }
+  constexpr std::size_t kCode = packed_code_bytes(kShape);
+  Scales<kType> scales(panel + k0 / kShape.block * Scales<kType>::kHead);
+  Bytes codes = panel + codes_at<kType>(k) + k0 / 32 * kCode;
+  for (std::size_t b = 0; b < n; b += kShape.block) {
+    scales.next_block();
+    for (std::size_t c = 0; c < kShape.block; c += 32, codes += kCode, dst += 1024)
+      widen_group<kType>(scales, codes, dst);
   }
+}
+
+// Columns [c, c + 32) alone. Asks for the same of the next span (simd/packed/amx_few-inl.h).
+template <Type kType>
+PC_INLINE void widen_columns(Bytes panel, std::size_t k, std::size_t c, std::uint8_t* dst) {
+  constexpr PackedShape kShape = packed_shape_of(kType);
+  constexpr std::size_t kCode = packed_code_bytes(kShape), kHead = Scales<kType>::kHead;
+  Bytes head = panel + c / kShape.block * kHead;
+  Bytes codes = panel + codes_at<kType>(k) + c / 32 * kCode;
+  ask_for<kCode>(codes + kAmxFewSpan / 32 * kCode);
+  if (c % kShape.block == 0)
+    ask_for<kHead>(head + (kAmxFewSpan + kShape.block - 1) / kShape.block * kHead);
+  Scales<kType> scales(head);
+  scales.next_block();
+  scales.skip(c % kShape.block);
+  widen_group<kType>(scales, codes, dst);
 }
 
 // 16 rows of 16 pairs to 16 pairs of 16 rows, in place.
@@ -197,6 +163,16 @@ PC_INLINE void transpose_pairs(I* r) {
   for (int i = 0; i < 16; ++i) r[i] = t[i];
 }
 
+// Pairs of neighbours, (0, 1) and (2, 3) of each quad, to (0, 2) and (1, 3), in place.
+PC_INLINE void pair_within_quads(I* r) {
+  const I upper = mask32(0xffff0000);
+  for (int i = 0; i < 16; i += 2) {
+    const I first = choose(upper, _mm512_slli_epi32(r[i + 1], 16), r[i]);
+    r[i + 1] = choose(upper, r[i + 1], _mm512_srli_epi32(r[i], 16));
+    r[i] = first;
+  }
+}
+
 // Columns [k0, k0 + n) of `rows` rows of bf16, up to 16, to tiles; zeros beyond.
 void arrange_panel(Bytes w, std::size_t rows, std::size_t k, std::size_t k0, std::size_t n,
                    std::uint8_t* dst) {
@@ -210,32 +186,8 @@ void arrange_panel(Bytes w, std::size_t rows, std::size_t k, std::size_t k0, std
       r[i] = load(i < rows && bytes == 64 ? at : part);
     }
     transpose_pairs(r);
+    pair_within_quads(r);
     for (int i = 0; i < 16; ++i) _mm512_storeu_si512(dst + 64 * i, r[i]);
-  }
-}
-
-// 16 floats to bf16 in the upper halves, to nearest even; NaN stays NaN.
-PC_INLINE I upper_bf16(const float* p) {
-  const F v = _mm512_loadu_ps(p);
-  const I bits = _mm512_castps_si512(v);
-  const I tie = merge(_mm512_srli_epi32(bits, 16), 1, _mm512_setzero_si512());
-  const I rounded = _mm512_add_epi32(_mm512_add_epi32(bits, mask32(0x7fff)), tie);
-  return _mm512_mask_mov_epi32(rounded, _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q), mask32(0x7fc00000));
-}
-
-void tile_row(const AmxRowArgs& a) {
-  alignas(64) std::uint16_t odd_words[32];
-  for (std::uint16_t i = 0; i < 32; ++i) odd_words[i] = static_cast<std::uint16_t>(2 * i + 1);
-  const I words = load(odd_words);
-  std::uint16_t* dst = a.dst + amx_row_at(a.row, a.k);
-  for (std::size_t c = 0; c < a.k; c += 32, dst += kAmxTileBytes / 2) {
-    float part[32] = {};
-    const float* x = a.x + c;
-    if (a.k - c < 32) {
-      __builtin_memcpy(part, x, sizeof(float) * (a.k - c));
-      x = part;
-    }
-    _mm512_storeu_si512(dst, _mm512_permutex2var_epi16(upper_bf16(x), words, upper_bf16(x + 16)));
   }
 }
 

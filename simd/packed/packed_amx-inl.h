@@ -1,14 +1,16 @@
-// Products of many rows in bf16: the algorithm over tile registers (`Tiles`),
-// which the including file defines before this, with <immintrin.h>.
+// Products in bf16: the algorithms over tile registers (`Tiles`), which the including file
+// defines before this, with <immintrin.h>.
 //
-// Weights are widened once a call, kAmxDepth columns of all its panels into
+// Of many rows: weights are widened once a call, kAmxDepth columns of all its panels into
 // scratch that stays in the L2 cache; all rows of x meet them there, 32 rows by
 // two panels at a time: four sums, which stay in tiles over the depth and in y
 // between one depth and the next. The sums are f32, and need no scaling, as
 // integers of 32 columns would: simd/packed/amx_widen-inl.h puts the scales into the weights.
+// Of fewer: simd/packed/amx_few-inl.h, of fewer still simd/packed/amx_scaled-inl.h.
 
-#include "simd/amx_block-inl.h"
-#include "simd/packed/amx_widen-inl.h"
+#include "simd/packed/amx_activations-inl.h"
+#include "simd/packed/amx_few-inl.h"
+#include "simd/packed/amx_scaled-inl.h"
 
 namespace pc::simd {
 namespace {
@@ -16,72 +18,17 @@ namespace {
 // Columns [k0, k0 + n) of panel p, into tiles.
 void widen(const AmxMatmulArgs& a, std::size_t p, std::size_t k0, std::size_t n,
            std::uint8_t* dst) {
-  const auto* w = reinterpret_cast<const std::uint8_t*>(a.w);
-  const auto packed = [&]<Type kType>() {
-    constexpr PackedShape kShape = packed_shape_of(kType);
-    const std::size_t heads = a.k / kShape.block * packed_head_bytes(kShape);
-    const std::size_t codes = a.k / 32 * packed_code_bytes(kShape);
-    widen_panel<kType>(w + p * ((heads + 63) / 64 * 64 + codes), a.k, k0, n, dst);
-  };
-  switch (a.type) {
-    case Type::kBf16: {
-      const std::size_t row = 16 * p, rows = a.n - row < 16 ? a.n - row : 16;
-      return arrange_panel(w + 2 * row * a.k, rows, a.k, k0, n, dst);
-    }
-    case Type::kQ8_0:
-      return packed.template operator()<Type::kQ8_0>();
-    case Type::kQ4_0:
-      return packed.template operator()<Type::kQ4_0>();
-    case Type::kQ4_1:
-      return packed.template operator()<Type::kQ4_1>();
-    case Type::kQ5_0:
-      return packed.template operator()<Type::kQ5_0>();
-    case Type::kQ5_1:
-      return packed.template operator()<Type::kQ5_1>();
-    case Type::kQ2_K:
-      return packed.template operator()<Type::kQ2_K>();
-    case Type::kQ3_K:
-      return packed.template operator()<Type::kQ3_K>();
-    case Type::kQ4_K:
-      return packed.template operator()<Type::kQ4_K>();
-    case Type::kQ5_K:
-      return packed.template operator()<Type::kQ5_K>();
-    case Type::kQ6_K:
-      return packed.template operator()<Type::kQ6_K>();
-    case Type::kIQ2_XXS:
-      return packed.template operator()<Type::kIQ2_XXS>();
-    case Type::kIQ2_XS:
-      return packed.template operator()<Type::kIQ2_XS>();
-    case Type::kIQ3_XXS:
-      return packed.template operator()<Type::kIQ3_XXS>();
-    case Type::kIQ1_S:
-      return packed.template operator()<Type::kIQ1_S>();
-    case Type::kIQ4_NL:
-      return packed.template operator()<Type::kIQ4_NL>();
-    case Type::kIQ3_S:
-      return packed.template operator()<Type::kIQ3_S>();
-    case Type::kIQ2_S:
-      return packed.template operator()<Type::kIQ2_S>();
-    case Type::kIQ4_XS:
-      return packed.template operator()<Type::kIQ4_XS>();
-    case Type::kIQ1_M:
-      return packed.template operator()<Type::kIQ1_M>();
-    case Type::kTQ1_0:
-      return packed.template operator()<Type::kTQ1_0>();
-    case Type::kTQ2_0:
-      return packed.template operator()<Type::kTQ2_0>();
-    case Type::kMXFP4:
-      return packed.template operator()<Type::kMXFP4>();
-    case Type::kNVFP4:
-      return packed.template operator()<Type::kNVFP4>();
-    default:
-      return;
+  if (a.type == Type::kBf16) {
+    const std::size_t row = 16 * p, rows = a.n - row < 16 ? a.n - row : 16;
+    return arrange_panel(reinterpret_cast<Bytes>(a.w) + 2 * row * a.k, rows, a.k, k0, n, dst);
   }
+  with_type(a.type,
+            [&]<Type kType>() { widen_panel<kType>(panel_at<kType>(a, p), a.k, k0, n, dst); });
 }
 
 // All rows of x with the widened columns from k0 on, `tiles` tiles of them.
 void times_widened(const AmxMatmulArgs& a, std::size_t k0, std::size_t tiles) {
-  const std::size_t panels = a.panel_end - a.panel_begin, across = amx_tiles_across(a.k);
+  const std::size_t panels = a.panel_end - a.panel_begin, across = amx_tiles_of_rows(a.k);
   const bool add = a.accumulate || k0 != 0;
   TileOperand x{nullptr, 64, kAmxTileBytes, across * kAmxTileBytes};
   TileOperand w{nullptr, 64, kAmxTileBytes, tiles * kAmxTileBytes};
@@ -111,7 +58,7 @@ void times_widened(const AmxMatmulArgs& a, std::size_t k0, std::size_t tiles) {
   }
 }
 
-void matmul_tiles(const AmxMatmulArgs& a) {
+void matmul_many(const AmxMatmulArgs& a) {
   Tiles::configure();
   for (std::size_t k0 = 0; k0 < a.k; k0 += kAmxDepth) {
     const std::size_t n = a.k - k0 < kAmxDepth ? a.k - k0 : kAmxDepth;
@@ -123,6 +70,22 @@ void matmul_tiles(const AmxMatmulArgs& a) {
     times_widened(a, k0, tiles);
   }
   Tiles::release();
+}
+
+void matmul_few(const AmxMatmulArgs& a) {
+  Tiles::configure();
+  times_few<Tiles>(a);
+  Tiles::release();
+}
+
+void matmul_codes(const AmxMatmulArgs& a) {
+  with_type(a.type, [&]<Type kType>() {
+    if constexpr (amx_most_by_codes(kType) != 0) {
+      Codes<kType>::kHalf ? Tiles::configure_half() : Tiles::configure();
+      times_codes<Tiles, kType>(a);
+      Tiles::release();
+    }
+  });
 }
 
 #undef PC_INLINE

@@ -19,7 +19,7 @@ using Tiles = AmxTiles;
 
 namespace pc::simd {
 
-const AmxKernels kAmxKernels = {tile_row, matmul_tiles};
+const AmxKernels kAmxKernels = {tile_row, matmul_codes, matmul_few, matmul_many};
 
 namespace {
 

@@ -18,18 +18,13 @@ import subprocess
 import sys
 import tempfile
 
+from committed import compare, skip
+
 HERE = pathlib.Path(__file__).resolve().parent
 COUNTS = HERE / "arm_counts.json"
 COMPILER = "GNU 12 Release"
 TABLES = ("neon", "neon_dot", "neon_i8mm", "neon_bf16")
 BOUND = 1.1
-SKIPPED = 77
-
-
-def skip(why):
-    print(f"skipped: {why}")
-    sys.exit(SKIPPED)
-
 
 def build_counter(folder):
     """The plug-in, for this machine."""
@@ -60,18 +55,6 @@ def count(program, emulator):
                 for path, n in run(program, emulator, table, counter).items()}
 
 
-def compare(counts, committed):
-    problems = [f"{name} is in one of program and arm_counts.json alone"
-                for name in sorted(counts.keys() ^ committed.keys())]
-    print(f"{'path':<32}{'committed':>10}{'now':>10}{'ratio':>8}")
-    for name in sorted(counts.keys() & committed.keys()):
-        ratio = counts[name] / committed[name]
-        print(f"{name:<32}{committed[name]:>10}{counts[name]:>10}{ratio:>8.3f}")
-        if ratio > BOUND:
-            problems.append(f"{name} takes {ratio:.2f} times the instructions that are committed")
-    return problems
-
-
 def main(program, compiler, emulator, update):
     if compiler != COMPILER:
         skip(f"the counts are those of {COMPILER}, this is {compiler}")
@@ -79,7 +62,7 @@ def main(program, compiler, emulator, update):
     if update:
         COUNTS.write_text(json.dumps(counts, indent=2, sort_keys=True) + "\n")
         return
-    problems = compare(counts, json.loads(COUNTS.read_text()))
+    problems = compare(counts, json.loads(COUNTS.read_text()), BOUND, COUNTS.name)
     if problems:
         sys.exit("\n".join(problems + ["If that is meant: ninja update_arm_instruction_counts"]))
 

@@ -20,6 +20,6 @@ using Tiles = stand_in::Tiles;
 namespace pc::simd {
 
 extern const AmxKernels kAmxStandIn;
-const AmxKernels kAmxStandIn = {tile_row, matmul_tiles};
+const AmxKernels kAmxStandIn = {tile_row, matmul_codes, matmul_few, matmul_many};
 
 }  // namespace pc::simd

@@ -18,6 +18,7 @@ namespace pc::simd::stand_in {
 
 struct State {
   unsigned char tile[8][16][64];
+  int rows[8], bytes[8];
   bool configured;
 };
 inline thread_local State state;
@@ -35,15 +36,16 @@ inline float element(const unsigned char* row, int i) {
   return flushed(x);
 }
 
-// 64 bytes that ldtilecfg reads: others than those assumed here leave no tiles.
+// 64 bytes that ldtilecfg reads: what the hardware refuses leaves no tiles.
 inline void configure(const unsigned char* config) {
-  unsigned char whole[64] = {1};
-  for (int t = 0; t < 8; ++t) {
-    whole[16 + 2 * t] = 64;
-    whole[48 + t] = 16;
+  std::memset(&state, 0, sizeof state);
+  state.configured = config[0] == 1;
+  for (int i = 1; i < 16; ++i) state.configured &= config[i] == 0;
+  for (int t = 0; t < 16; ++t) {
+    const int bytes = config[16 + 2 * t] + 256 * config[17 + 2 * t], rows = config[48 + t];
+    state.configured &= t < 8 ? bytes <= 64 && bytes % 4 == 0 && rows <= 16 : bytes + rows == 0;
+    if (t < 8) state.bytes[t] = bytes, state.rows[t] = rows;
   }
-  std::memset(state.tile, 0, sizeof state.tile);
-  state.configured = std::memcmp(config, whole, sizeof whole) == 0;
 }
 
 inline void release() {
@@ -55,21 +57,32 @@ inline void zero(int t) {
 }
 
 inline void load(int t, const void* p, std::size_t stride) {
-  for (std::size_t r = 0; state.configured && r < 16; ++r)
-    std::memcpy(state.tile[t][r], static_cast<const unsigned char*>(p) + r * stride, 64);
+  if (!state.configured) return;
+  std::memset(state.tile[t], 0, sizeof state.tile[t]);
+  for (int r = 0; r < state.rows[t]; ++r)
+    std::memcpy(state.tile[t][r], static_cast<const unsigned char*>(p) + r * stride,
+                static_cast<std::size_t>(state.bytes[t]));
 }
 
 inline void store(int t, void* p, std::size_t stride) {
-  for (std::size_t r = 0; state.configured && r < 16; ++r)
-    std::memcpy(static_cast<unsigned char*>(p) + r * stride, state.tile[t][r], 64);
+  for (int r = 0; state.configured && r < state.rows[t]; ++r)
+    std::memcpy(static_cast<unsigned char*>(p) + r * stride, state.tile[t][r],
+                static_cast<std::size_t>(state.bytes[t]));
+}
+
+// a [rows][pairs], b [pairs][columns], sum [rows][columns].
+inline bool fit(int sum, int a, int b) {
+  const auto& s = state;
+  return s.configured && s.rows[a] == s.rows[sum] && s.bytes[b] == s.bytes[sum] &&
+         4 * s.rows[b] == s.bytes[a];
 }
 
 inline void dot_bf16(int sum, int a, int b) {
   const auto& s = state;
-  for (int m = 0; s.configured && m < 16; ++m) {
-    for (int n = 0; n < 16; ++n) {
+  for (int m = 0; fit(sum, a, b) && m < s.rows[sum]; ++m) {
+    for (int n = 0; n < s.bytes[sum] / 4; ++n) {
       float part[2] = {0.0f, 0.0f}, total;
-      for (int k = 0; k < 16; ++k)
+      for (int k = 0; k < s.rows[b]; ++k)
         for (int h = 0; h < 2; ++h)
           part[h] = flushed(std::fma(element(s.tile[a][m], 2 * k + h),
                                      element(s.tile[b][k], 2 * n + h), part[h]));
@@ -82,14 +95,8 @@ inline void dot_bf16(int sum, int a, int b) {
 
 // The same as AmxTiles (simd/amx_tiles.h) has it.
 struct Tiles {
-  static void configure() {
-    unsigned char config[64] = {1};
-    for (int t = 0; t < 8; ++t) {
-      config[16 + 2 * t] = 64;
-      config[48 + t] = 16;
-    }
-    stand_in::configure(config);
-  }
+  static void configure() { configure_as(64, 16); }
+  static void configure_half() { configure_as(32, 8); }
   static void release() { stand_in::release(); }
   template <int kTile>
   static void zero() {
@@ -106,6 +113,17 @@ struct Tiles {
   template <int kSum, int kA, int kB>
   static void dot_bf16() {
     stand_in::dot_bf16(kSum, kA, kB);
+  }
+
+ private:
+  // Left operands, tiles 4 and 5, have so many bytes a row, right ones, 0 to 3, so many rows.
+  static void configure_as(unsigned char left_bytes, unsigned char right_rows) {
+    unsigned char config[64] = {1};
+    for (int t = 0; t < 8; ++t) {
+      config[16 + 2 * t] = t == 4 || t == 5 ? left_bytes : 64;
+      config[48 + t] = t < 4 ? right_rows : 16;
+    }
+    stand_in::configure(config);
   }
 };
 

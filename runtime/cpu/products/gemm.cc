@@ -38,8 +38,19 @@ std::size_t padded_elements(const Gemm::Extent& e) {
   return (std::size_t{e.rows} + (e.groups > 1 ? kGemmRowGranule : 0)) * e.k;
 }
 
-bool is_tiled(const Gemm::Group& group) {
-  return group.n >= simd::kAmxFewestRows;
+// Is this product multiplied on tiles, where the CPU has them?
+bool is_tiled(const pc_tensor& w, std::uint32_t rows, bool has_panels) {
+  const simd::Type type = type_of(w);
+  return (has_panels || type == simd::Type::kBf16) &&
+         simd::amx_way(type, rows) != simd::AmxWay::kNone;
+}
+
+simd::AmxWay way_of(const ProductTask& task) {
+  return simd::amx_way(type_of(*task.w), task.m);
+}
+
+bool wants_sums(const ProductTask& task) {
+  return way_of(task) == simd::AmxWay::kCodes && simd::packed_shape_of(type_of(*task.w)).minima;
 }
 
 }  // namespace
@@ -88,13 +99,14 @@ void Gemm::sort(std::span<const Group> groups) {
   for (ProductTasks* tasks : {&tiled_, &packed_products_, &stored_, &others_}) tasks->clear();
   std::size_t tiles_at = 0;  // elements of x_tiles_
   for (const Group& group : groups) {
+    const std::size_t n_tiled = tiled_.products().size();
     for (const Product& product : group.products) {
       const pc_tensor& w = *product.w;
       const auto* data = static_cast<const std::byte*>(w.data);
       const std::byte* panels = packed_ ? packed_->find(w.data) : nullptr;
       ProductTask task{&w, product.y, panels ? panels : data, w.rows, group.first, group.n, 0,
                        0,  0};
-      if (amx_ && is_tiled(group) && (panels || type_of(w) == simd::Type::kBf16)) {
+      if (amx_ && is_tiled(w, group.n, panels)) {
         task.units = (w.rows + simd::kPanelRows - 1) / simd::kPanelRows;
         task.x_at = tiles_at;
         tiled_.add(task);
@@ -109,7 +121,8 @@ void Gemm::sort(std::span<const Group> groups) {
         stored_.add(task);
       }
     }
-    if (is_tiled(group)) tiles_at += simd::amx_elements(group.n, group.products[0].w->cols);
+    if (tiled_.products().size() > n_tiled)
+      tiles_at += simd::amx_elements(group.n, group.products[0].w->cols);
   }
   const std::uint32_t wanted = kTasksPerProduct * parallel_.n_threads();
   tiled_.cut(wanted, 1, simd::kAmxPanels);
@@ -158,16 +171,19 @@ void Gemm::quantise_columns(Input& x, std::uint32_t k) {
   });
 }
 
+// Rows that have products on tiles, for them.
 void Gemm::arrange(Input& x, std::uint32_t k, std::span<const Group> groups) {
   if (groups.size() > 1) make_rows(x);
-  std::size_t at = 0;
-  for (const Group& group : groups) {
-    if (!is_tiled(group)) continue;
-    parallel_.for_each(group.n, [&](std::uint32_t i, std::uint32_t) {
+  const bool sums = std::ranges::any_of(tiled_.products(), wants_sums);
+  const ProductTask* last = nullptr;
+  for (const ProductTask& task : tiled_.products()) {
+    if (last && last->x_at == task.x_at) continue;  // the same rows
+    last = &task;
+    parallel_.for_each(task.m, [&](std::uint32_t i, std::uint32_t) {
       if (x.make_row) x.make_row(i);
-      amx_->tile_row({x.x + (std::size_t{group.first} + i) * k, x_tiles_.data() + at, i, k});
+      amx_->tile_row(
+          {x.x + (std::size_t{task.first_row} + i) * k, x_tiles_.data() + task.x_at, i, k, sums});
     });
-    at += simd::amx_elements(group.n, k);
   }
   x.make_row = {};
 }
@@ -178,9 +194,12 @@ void Gemm::multiply_tiled(Input& x, std::uint32_t k, std::span<const Group> grou
   tiled_.run(parallel_, [&](const ProductTask& task, std::uint32_t first, std::uint32_t end,
                             std::uint32_t thread) {
     const pc_tensor& w = *task.w;
-    amx_->matmul({x_tiles_.data() + task.x_at, task.data, task.y, w.rows, task.m, k, w.rows, first,
-                  end, type_of(w), accumulate,
-                  tile_scratch_.data() + thread * simd::kAmxScratchBytes});
+    const simd::AmxWay way = way_of(task);
+    const auto product = way == simd::AmxWay::kCodes ? amx_->matmul_codes
+                         : way == simd::AmxWay::kFew ? amx_->matmul_few
+                                                     : amx_->matmul_many;
+    product({x_tiles_.data() + task.x_at, task.data, task.y, w.rows, task.m, k, w.rows, first, end,
+             type_of(w), accumulate, tile_scratch_.data() + thread * simd::kAmxScratchBytes});
   });
 }
 

@@ -2,8 +2,8 @@
 //
 // Quantised weights that have a packed form (runtime/packed/packed_weights.h) are
 // multiplied in integers, x in 8 bits, for any number of rows: simd/packed/packed.h.
-// Where the CPU multiplies tiles of bf16 (AMX) and rows are many, these and bf16
-// weights are multiplied there, x and weights in bf16: simd/packed/amx_rows.h.
+// Where the CPU multiplies tiles of bf16 (AMX) and rows are twelve or more, these and bf16
+// weights are multiplied there, x in bf16, in the way that simd/packed/amx_rows.h names.
 // In exact precision (runtime/backend/precision.h) neither happens: x stays f32. In deterministic
 // precision the packed form is used, and else the project's own kernel, for any number of rows, so
 // that each row's products are summed in one order.
