@@ -114,6 +114,11 @@ class PromptCache:
     def cached_s(self, n_cached, n_new):
         return self.run(n_cached, n_new)[0]
 
+    def first(self, n_cached, n_new):
+        """As cached_s, with what was there and what was computed."""
+        seconds, stats = self.run(n_cached, n_new)
+        return {"s": seconds, "cached": stats.cached_tokens, "computed": stats.computed_tokens}
+
     def decode_s(self, depth, n):
         """Seconds a token, after a prompt of `depth` tokens."""
         stats = self.run(depth, 1, n_answer=n + 1)[1]
