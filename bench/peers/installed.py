@@ -23,12 +23,13 @@ TILES = {"GGML_NATIVE": "OFF", "GGML_OPENMP": "OFF", "BUILD_SHARED_LIBS": "OFF",
              "AVX512_BF16", "AMX_TILE", "AMX_INT8", "AMX_BF16")}}
 
 
-def default_folder():
-    if os.environ.get("PC_PEERS"):
-        return Path(os.environ["PC_PEERS"])
+def cache_folder():
     cache = os.environ.get("XDG_CACHE_HOME", "")
-    cache = Path(cache) if cache.startswith("/") else Path.home() / ".cache"
-    return cache / "promptcache-peers"
+    return Path(cache) if cache.startswith("/") else Path.home() / ".cache"
+
+
+def default_folder():
+    return Path(os.environ.get("PC_PEERS") or cache_folder() / "promptcache-peers")
 
 
 def flags_of(cpuinfo):
