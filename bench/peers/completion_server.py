@@ -31,12 +31,12 @@ def promptcache_serve(program, model, threads, context, store):
 
 
 class CompletionServer:
-    def __init__(self, command):
+    def __init__(self, command, start=subprocess.Popen):
+        """start: as subprocess.Popen, where the process belongs in a group of its own."""
         self.port = free_port()
         environment = {k: v for k, v in os.environ.items() if not k.startswith(("PROMPTCACHE_", "LLAMA_ARG_"))}
-        self.process = subprocess.Popen([str(c) for c in command] + ["--port", str(self.port)],
-                                        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                                        text=True, errors="replace")
+        self.process = start([str(c) for c in command] + ["--port", str(self.port)], env=environment,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
         os.set_blocking(self.process.stderr.fileno(), False)
         self.said = ""
         deadline = time.monotonic() + PATIENCE
