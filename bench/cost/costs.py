@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """What does a token cost in instructions and in bytes from memory, beside llama.cpp?
 
-    python3 bench/cost/costs.py MODEL.gguf ... [--depth 128] [--new 16] [--no-bytes] [--only ours] [--flash on] [--json OUT]
+    python3 bench/cost/costs.py MODEL.gguf ... [--depth 64] [--new 16] [--steps decode] [--no-bytes] [--only ours] [--flash on] [--json OUT]
                                 [--build build] [--peers DIR] [--llama-bench PROGRAM]
 
 Neither depends on what else the machine does, and both are what a battery pays for. One thread. A step's
 cost is the difference of two runs that differ by it alone, so that loading falls away:
 
-  prefill     a token of a prompt: of 2 x --new x 2 tokens less of half as many, nothing reused
+  prefill     a token of a prompt: of a prompt of 4 x --new tokens less one of half as many, nothing reused
   decode      a token behind --depth: of 12 tokens less of 4
   first       the first token of --new new ones behind --depth that are there: of two prompts less of one
               (ours: behind a mapped module; llama-bench: the same behind a context that was filled, less
-              one decoded token there, whose cost is then added)
+              a run that decodes 4 there, whose cost is then added)
 
 By perf, where the machine counts instructions and cache misses; else by Callgrind, which knows AVX2 at
 most: both run with AVX2 then (PC_ISA=avx2, and llama-bench of `scripts/peers --avx2`), and bytes are the
@@ -62,11 +62,13 @@ class Ours:
                           self.a.bytes)
 
     def costs(self):
-        a = self.a
-        yield "prefill", less(self.run("prefill", 0, 4 * a.new), self.run("prefill", 0, 2 * a.new), 2 * a.new)
-        few, many = DECODED
-        yield "decode", less(self.run("decode", a.depth, many), self.run("decode", a.depth, few), many - few)
-        yield "first", less(self.run("first", a.depth, a.new, 2), self.run("first", a.depth, a.new, 1))
+        a, (few, many) = self.a, DECODED
+        if "prefill" in a.steps:
+            yield "prefill", less(self.run("prefill", 0, 4 * a.new), self.run("prefill", 0, 2 * a.new), 2 * a.new)
+        if "decode" in a.steps:
+            yield "decode", less(self.run("decode", a.depth, many), self.run("decode", a.depth, few), many - few)
+        if "first" in a.steps:
+            yield "first", less(self.run("first", a.depth, a.new, 2), self.run("first", a.depth, a.new, 1))
 
 
 class LlamaCpp:
@@ -80,19 +82,25 @@ class LlamaCpp:
 
     def costs(self):
         a, (few, many) = self.a, DECODED
-        yield "prefill", less(self.run(4 * a.new, 0, 0), self.run(2 * a.new, 0, 0), 2 * a.new)
+        if "prefill" in a.steps:
+            yield "prefill", less(self.run(4 * a.new, 0, 0), self.run(2 * a.new, 0, 0), 2 * a.new)
+        if not {"decode", "first"} & set(a.steps):
+            return
         shorter = self.run(0, few, a.depth)
         decode = less(self.run(0, many, a.depth), shorter, many - few)
-        yield "decode", decode
-        rest = less(self.run(a.new, 0, a.depth), shorter)
-        yield "first", plus(rest, {key: value and few * value for key, value in decode.items()})
+        if "decode" in a.steps:
+            yield "decode", decode
+        if "first" in a.steps:
+            rest = less(self.run(a.new, 0, a.depth), shorter)
+            yield "first", plus(rest, {key: value and few * value for key, value in decode.items()})
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("models", nargs="+", type=Path)
-    parser.add_argument("--depth", type=int, default=128)
+    parser.add_argument("--depth", type=int, default=64)
     parser.add_argument("--new", type=int, default=16)
+    parser.add_argument("--steps", nargs="+", choices=costs_table.STEPS, default=costs_table.STEPS)
     parser.add_argument("--no-bytes", dest="bytes", action="store_false", help="instructions alone: five times sooner")
     parser.add_argument("--only", choices=("ours", "llama.cpp"))
     parser.add_argument("--flash", choices=("on", "off"), help="llama.cpp with this setting only")

@@ -1,6 +1,7 @@
 """The page of costs.py, from its JSON."""
 
 OURS = "promptcache"
+STEPS = ("prefill", "decode", "first")
 WAYS = {"perf": "counted by perf on this CPU; bytes: misses of its last cache",
         "callgrind": "counted by Callgrind, with AVX2 in both; bytes: misses of a simulated last cache of 4 MiB"}
 
@@ -54,6 +55,7 @@ def page(result):
     for model, engines in result["models"].items():
         yield (f"{model}\n\n| | instructions | bytes | llama.cpp's instructions | its bytes | instructions, "
                "its / ours | bytes, its / ours |\n|--|--|--|--|--|--|--|")
-        for step in ("prefill", "decode", "first"):
-            yield row(engines, step, result)
+        for step in STEPS:
+            if any(step in costs for costs in engines.values()):
+                yield row(engines, step, result)
         yield ""

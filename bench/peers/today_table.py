@@ -147,8 +147,8 @@ def head(result):
     yield (f"* memory is read at {range_of([m['read_gb_per_s'] for m in machines])} GB/s; f32 "
            f"{machines[-1]['f32_gflops']:.0f}, bf16 {machines[-1]['bf16_gflops']:.0f} GFLOP/s, int8 "
            f"{machines[-1]['int8_gops']:.0f} GOP/s, measured before each turn")
-    for engine, said in result["engines"].items():
-        counted = chosen(result, engine)
+    for engine in columns(result):
+        counted, said = chosen(result, engine), result["engines"][engine]
         yield f"* {said}" + (f". What counted: {counted}" if counted else "")
     for engine, why in result["missing"].items():
         yield f"* {engine} is missing: {why}"
