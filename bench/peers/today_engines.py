@@ -103,7 +103,7 @@ class Ours:
 
 class Served:
     """First tokens of a server with POST /completion. A server for each setting, started when it is
-    first asked for; those whose setting is not asked for any more are ended."""
+    first asked for; another row may ask for it again, so all stay until the end."""
 
     def __init__(self, context):
         self.context, self.servers, self.filled = context, {}, set()
@@ -124,14 +124,13 @@ class Served:
         prompt = document + self.context.new(row, turn)
         self.settled(server)
         sample = server.complete(prompt)
+        sample.pop("text")
         if turn == 0:  # the same prompt again, only to compare what is said
             self.settled(server)
             sample["text"] = server.complete(prompt, ANSWER)["text"]
         return sample
 
     def firsts(self, row, settings, turn):
-        for setting in [s for s in self.servers if s not in settings and turn]:
-            self.servers.pop(setting).stop()
         return {setting: self.first(row, setting, turn) for setting in settings}
 
     def close(self):

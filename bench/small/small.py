@@ -228,6 +228,7 @@ def main():
     a = parse_arguments()
     print(small_table.HEAD, flush=True)
     load = host.load()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("bench/small: ended from outside"))  # the group goes, too
     try:
         with tempfile.TemporaryDirectory(prefix="bench_small.", dir=a.model.parent) as folder:
             steps = measure(a, folder)
