@@ -12,6 +12,7 @@ sys.path[:0] = [str(places.SOURCE / "bench"), str(places.SOURCE / "bench/peers")
 import completion_server
 import installed
 import report
+import today_engines
 import today_rows
 import today_table
 
@@ -145,6 +146,44 @@ class Servers(unittest.TestCase):
     def test_modules_that_wait(self):
         self.assertEqual(completion_server.waiting("a 1\npromptcache_modules_waiting 3\nb 2\n"), 3)
         self.assertEqual(completion_server.waiting("a 1\n"), 0)
+
+
+class Answering:
+    """A server that notes what it was asked."""
+
+    def __init__(self):
+        self.asked = []
+
+    def complete(self, tokens, n_predict=1, cache=True):
+        self.asked.append((tuple(tokens), n_predict))
+        return {"s": 0.5, "text": f"{n_predict} tokens", "cached": 0, "computed": len(tokens)}
+
+
+class FirstTokens(unittest.TestCase):
+    def setUp(self):
+        tokens = list(range(9000))
+        context = type("Context", (), {"tokens": tokens, "new": lambda self, row, turn: [turn + 1] * row.n})()
+        self.engine = today_engines.Served(context)
+        self.engine.server = lambda setting: self.server
+        self.server = Answering()
+        self.row = today_rows.Row("first", 16, 512)
+
+    def test_the_beginning_is_computed_once_and_before(self):
+        for turn in range(2):
+            self.engine.first(self.row, "a", turn)
+        self.assertEqual([(len(tokens), n) for tokens, n in self.server.asked],
+                         [(512, 1), (528, 1), (528, today_engines.ANSWER), (528, 1)])
+
+    def test_a_text_is_that_of_the_longer_answer(self):
+        self.assertEqual(self.engine.first(self.row, "a", 0)["text"], "8 tokens")
+        self.assertNotIn("text", self.engine.first(self.row, "a", 1))
+
+    def test_rows_of_one_turn_have_new_texts_of_their_own(self):
+        a = type("Arguments", (), {"model": Path("m"), "threads": 1, "build": Path("b"), "peers": Path("p")})
+        context = today_engines.Context(a, Path("f"), [i % 700 for i in range(9000)])
+        rows = today_rows.rows_of(("first",), 8)
+        beginnings = [context.new(row, turn)[0] for turn in range(3) for row in rows]
+        self.assertEqual(len(set(beginnings)), 6)
 
 
 class Installed(unittest.TestCase):
