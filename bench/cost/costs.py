@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """What does a token cost in instructions and in bytes from memory, beside llama.cpp?
 
-    python3 bench/cost/costs.py MODEL.gguf ... [--depth 64] [--new 16] [--steps decode] [--no-bytes] [--only ours] [--flash on] [--json OUT]
-                                [--build build] [--peers DIR] [--llama-bench PROGRAM]
+    python3 bench/cost/costs.py MODEL.gguf ... [--depth 64] [--new 16] [--steps decode] [--no-bytes]
+                                [--only ours|llama.cpp] [--flash on|off] [--build build] [--peers DIR]
+                                [--llama-bench PROGRAM] [--json OUT]
 
 Neither depends on what else the machine does, and both are what a battery pays for. One thread. A step's
 cost is the difference of two runs that differ by it alone, so that loading falls away:

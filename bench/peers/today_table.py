@@ -87,7 +87,8 @@ def table(result):
 def extra(row, engine, setting, samples):
     """Where an engine says that it computed more of a first token's prompt than what is new."""
     more = [s["computed"] - row["n"] for s in samples if s.get("computed") is not None and s["computed"] > row["n"]]
-    return f"{row['row']}: {named(engine, setting)} computed up to {max(more)} tokens more than the new ones" if more else None
+    if more:
+        return f"{row['row']}: {named(engine, setting)} computed up to {max(more)} tokens more than the new ones"
 
 
 def named(engine, setting):

@@ -27,7 +27,8 @@ def row(step):
 
 
 def foot(result):
-    return (f"\n{result['file']}; one CPU and {result['memory_gib']:g} GiB of {host.line_of(result['host'], [result['load']])}")
+    machine = host.line_of(result["host"], [result["load"]])
+    return f"\n{result['file']}; one CPU and {result['memory_gib']:g} GiB of {machine}"
 
 
 def page(result):
