@@ -72,6 +72,11 @@ def run_json(command):
     return json.loads(made.stdout)
 
 
+def rows_of_bench(said):
+    """Of promptcache bench -o json: a list, as llama-bench's, or of an earlier one an object."""
+    return said["tests"] if isinstance(said, dict) else said
+
+
 class Ours:
     name, kinds, settings = OURS, ("prefill", "decode", "first"), (ONE,)
 
@@ -85,10 +90,10 @@ class Ours:
                 c.worker().call("first", row.depth, row.n)
             return {ONE: c.worker().call("first", row.depth, row.n)}
         tokens = ["-p", row.n, "-n", 0] if row.kind == "prefill" else ["-p", 0, "-n", row.n]
-        found = run_json([c.command, "bench", "-q", "-m", c.model, "-t", c.threads, "-r", 1, "-o", "json", *tokens,
-                          "-d", row.depth, "--sessions", 0, "--cached", 0, "--context", row.depth + row.n + 512,
-                          "--cache-dir", c.folder / "store"])["tests"][0]
-        return {ONE: {"s": found["samples_ns"][0] / 1e9 / (row.n if row.kind == "decode" else 1)}}
+        found = rows_of_bench(run_json([
+            c.command, "bench", "-q", "-m", c.model, "-t", c.threads, "-r", 1, "-o", "json", *tokens, "-d", row.depth,
+            "--sessions", 0, "--cached", 0, "--context", row.depth + row.n + 512, "--cache-dir", c.folder / "store"]))
+        return {ONE: {"s": found[0]["samples_ns"][0] / 1e9 / (row.n if row.kind == "decode" else 1)}}
 
     def said(self):
         facts, command = self.context.describe(), [self.context.command, "--version"]
