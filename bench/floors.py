@@ -11,9 +11,10 @@ ROOT = Path(__file__).resolve().parent.parent
 PEAKS = ("f32_gflops", "bf16_gflops", "int8_gops")
 
 
-def machine(build=ROOT / "build"):
-    out = subprocess.run([str(Path(build) / "bench/machine_bench")], check=True,
-                         capture_output=True, text=True)
+def machine(build=ROOT / "build", threads=0):
+    """threads 0: all that the process may use."""
+    out = subprocess.run([str(Path(build) / "bench/machine_bench"), *(["--threads", str(threads)] if threads else [])],
+                         check=True, capture_output=True, text=True)
     return json.loads(out.stdout)
 
 

@@ -14,6 +14,7 @@ import longbench_ttft
 import side_by_side
 import start_bench
 import svg_bars
+import today_table
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -202,6 +203,13 @@ def peer_sections(steps):
         yield from start_bench.lines_of(result)
 
 
+def today_section(steps):
+    for name in ("today", "shape-today"):
+        if name in steps:
+            yield "\n## Beside the peers of today\n"
+            yield from today_table.page(steps[name])
+
+
 def earlier(f, steps):
     """commit -> the steps that were measured at it, for other commits than the last run's."""
     found = {}
@@ -219,6 +227,8 @@ def head(f, steps):
           f"{isa_of(ours)}; {ours['matrix']}"
     for commit, names in earlier(f, steps).items():
         yield f"* measured at {commit}: {', '.join(names)}"
+    if all("today" in name for name in steps):  # these name their peers and files themselves
+        return
     yield f"* {f['peer'] or 'llama.cpp: ' + side_by_side.NO_PEER}"
     yield ("* random weights in files of the true shape; medians, with the lowest and the highest "
            "value; the method: bench/README.md\n")
@@ -229,15 +239,30 @@ def isa_of(build):
     return "instruction set " + (str(isa.get("selected", isa)) if isinstance(isa, dict) else str(isa))
 
 
+def page_name(f):
+    name = re.sub(r"[^a-z0-9]+", "-", f["cpu"].lower().replace("(r)", "")).strip("-")
+    return name + ("" if f["shape"] == "1.1B" else "-" + f["shape"].lower()) + ("-quick" if f["quick"] else "")
+
+
+def take_up(f, results, kept):
+    """Steps that this CPU's page has and this build tree has not measured stay as they are."""
+    page = results / f"{page_name(f)}.json"
+    if not page.exists():
+        return
+    before = json.loads(page.read_text())
+    for step, data in before["steps"].items():
+        if not (kept / f"{step}.json").exists():
+            stamped = {**data, "commit": data.get("commit", before["facts"]["commit"])}
+            (kept / f"{step}.json").write_text(json.dumps(stamped, indent=1) + "\n")
+
+
 def write(kept, results):
     """kept: the folder of facts.json and each step's JSON."""
     steps = {p.stem: json.loads(p.read_text()) for p in sorted(kept.glob("*.json"))}
     f = steps.pop("facts")
-    name = re.sub(r"[^a-z0-9]+", "-", f["cpu"].lower().replace("(r)", "")).strip("-")
-    name += ("" if f["shape"] == "1.1B" else "-" + f["shape"].lower()) + \
-            ("-quick" if f["quick"] else "")
+    name = page_name(f)
     results.mkdir(exist_ok=True)
-    parts = [*head(f, steps), *marks_section(steps), *alone_section(steps),
+    parts = [*head(f, steps), *today_section(steps), *marks_section(steps), *alone_section(steps),
              *loads_section(steps), *longbench_section(steps, f"{name}.svg"), *peer_sections(steps)]
     (results / f"{name}.md").write_text("\n".join(parts) + "\n")
     (results / f"{name}.json").write_text(json.dumps({"facts": f, "steps": steps}, indent=1) + "\n")

@@ -7,6 +7,7 @@ import time
 
 WORDS = ("river", "stone", "light", "house", "garden")  # each one token of Llama's vocabulary
 DONE = 100
+GIVEN_MAX_DRAFT = 16  # of pc_session_given: one token a step is what is measured, drafts or not
 KV_TYPES = {"bf16": 2, "q8": 3, "q4": 4}  # pc_kv_type
 
 
@@ -27,8 +28,16 @@ class EngineOptions(c.Structure):
                 ("backend", c.c_char_p), ("n_threads", c.c_uint32), ("context_tokens", c.c_uint32)]
 
 
-class SessionOptions(c.Structure):  # the beginning: the rest counts as zero
-    _fields_ = [("struct_size", c.c_size_t), ("max_tokens", c.c_uint32), ("no_reuse", c.c_uint32)]
+class SessionOptions(c.Structure):  # the beginning, up to max_draft: the rest counts as zero
+    _fields_ = [("struct_size", c.c_size_t), ("max_tokens", c.c_uint32), ("no_reuse", c.c_uint32),
+                ("temperature", c.c_float), ("top_k", c.c_uint32), ("top_p", c.c_float), ("min_p", c.c_float),
+                ("repetition_penalty", c.c_float), ("seed", c.c_uint64), ("stop", c.c_void_p),
+                ("n_stop", c.c_size_t), ("presence_penalty", c.c_float), ("frequency_penalty", c.c_float),
+                ("bias", c.c_void_p), ("n_bias", c.c_size_t), ("mask", c.c_void_p), ("mask_user", c.c_void_p),
+                ("client", c.c_char_p), ("progress", c.c_void_p), ("progress_user", c.c_void_p),
+                ("repair", c.c_char_p), ("spell_controls", c.c_uint32), ("cut_to_window", c.c_uint32),
+                ("given", c.c_uint32), ("prompt_logprobs", c.c_uint32), ("prompt_logprobs_from", c.c_uint32),
+                ("max_draft", c.c_uint32)]
 
 
 class Token(c.Structure):
@@ -85,7 +94,7 @@ class PromptCache:
         begin = time.perf_counter()
         prompt = self.parse("prompt", schema, text)
         options = SessionOptions(struct_size=c.sizeof(SessionOptions), max_tokens=n_answer,
-                                 no_reuse=not reuse)
+                                 no_reuse=not reuse, given=GIVEN_MAX_DRAFT)
         session, token, stats = c.c_void_p(), Token(), Stats(struct_size=c.sizeof(Stats))
         self.call("pc_session_open", prompt, c.byref(options), c.byref(session))
         self.call("pc_session_next", session, c.byref(token))
@@ -113,6 +122,11 @@ class PromptCache:
 
     def cached_s(self, n_cached, n_new):
         return self.run(n_cached, n_new)[0]
+
+    def first(self, n_cached, n_new):
+        """As cached_s, with what was there and what was computed."""
+        seconds, stats = self.run(n_cached, n_new)
+        return {"s": seconds, "cached": stats.cached_tokens, "computed": stats.computed_tokens}
 
     def decode_s(self, depth, n):
         """Seconds a token, after a prompt of `depth` tokens."""

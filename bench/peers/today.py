@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""promptcache beside the peers of today, on one file, one machine and in turns.
+
+    python3 bench/peers/today.py MODEL.gguf [--rows prefill decode first] [--turns 3] [--threads N]
+                                 [--peers DIR] [--build build] [--quick] [--json OUT]
+
+  prefill 512, 4096           every token computed: promptcache bench, llama-bench (llama.cpp's and
+                              ik_llama.cpp's), OpenVINO GenAI from tokens to the first token
+  decode, depth 0, 2048, 4096 32 tokens, one after the other, by the same programs
+  first token, 16 and 64 new  of text behind 4096 tokens: ours behind a mapped module, called in process,
+                              parsing and tokenising counted; OpenVINO with its prefix cache, in process;
+                              and, from the same tokens over the same HTTP, a conversation's beginning
+                              that promptcache serve keeps, and llama-server with cache_prompt
+
+Peers are those that scripts/peers installed; one that is missing, or fails, is named with why, and the
+others go on. All have the same threads. Engines take turns row by row; in the first turn each setting of
+a peer is measured (flash attention on and off; OpenVINO's tokens at once), later ones have the fastest
+of the row alone, and that one counts. The floor is bench/floors.py's, of what machine_bench measures
+before each turn. First tokens check themselves: a server that computed more than the new tokens (its own
+counters) is reported, and the greedy text of eight tokens is compared with ours. Let the machine do
+nothing else.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE)]
+import floors  # noqa: E402
+import host  # noqa: E402
+import installed  # noqa: E402
+import today_engines as engines  # noqa: E402
+import today_table  # noqa: E402
+from today_rows import rows_of  # noqa: E402
+
+ROOT = HERE.parents[1]
+KINDS = ("prefill", "decode", "first")
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", type=Path)
+    parser.add_argument("--rows", nargs="+", choices=KINDS, default=KINDS)
+    parser.add_argument("--only", nargs="+", metavar="ENGINE", help="beginnings of engines' names")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--peers", type=Path, default=installed.default_folder())
+    parser.add_argument("--build", type=Path, default=ROOT / "build")
+    parser.add_argument("--quick", action="store_true", help="an eighth of the tokens")
+    parser.add_argument("--json", type=Path)
+    return parser.parse_args()
+
+
+def text_tokens(a):
+    """Of this project's pages, by the model's own tokenizer: what every engine is given."""
+    text = "\n".join(page.read_text() for page in sorted((ROOT / "docs").glob("*.md")))
+    out = subprocess.run([str(a.build / "tools/promptcache"), "tokenize", "-q", "-m", str(a.model), "--json", "-"],
+                         input=text, check=True, capture_output=True, text=True)
+    return [token["id"] for token in json.loads(out.stdout)["tokens"]]
+
+
+class Measured:
+    """The samples so far: row -> engine -> setting -> [sample], and why engines are missing."""
+
+    def __init__(self, rows, missing):
+        self.rows, self.missing = rows, missing
+        self.samples = {row.title: {} for row in rows}
+
+    def add(self, row, engine, setting, sample):
+        self.samples[row.title].setdefault(engine, {}).setdefault(setting, []).append(sample)
+
+    def settings(self, row, engine):
+        """Those of the next turn: all, or the fastest of what was measured."""
+        found = self.samples[row.title].get(engine.name)
+        return [today_table.fastest(found)] if found else list(engine.settings)
+
+
+def turn(number, measured, taking_part):
+    for row in measured.rows:
+        for engine in [e for e in taking_part if e.name not in measured.missing and row.kind in e.kinds]:
+            try:
+                for setting, sample in engine.measure(row, measured.settings(row, engine), number).items():
+                    measured.add(row, engine.name, setting, sample)
+                    print(f"  {row.title}: {today_table.sample_line(engine.name, setting, row, sample)}", flush=True)
+            except engines.FAILURES as error:
+                measured.missing[engine.name] = f"{row.title}: {engines.sentence(error)}"
+                print(f"{engine.name} is left out from here on: {measured.missing[engine.name]}", file=sys.stderr)
+                engine.close()
+
+
+def measure(a, folder):
+    context = engines.Context(a, Path(folder), text_tokens(a))
+    rows = rows_of(a.rows, 8 if a.quick else 1)
+    taking_part, missing = engines.all_of(context, a.only)
+    measured, machines, loads = Measured(rows, missing), [], []
+    try:
+        for number in range(a.turns):
+            loads.append(host.load())
+            machines.append(floors.machine(a.build, a.threads))
+            print(f"turn {number + 1} of {a.turns}; load {loads[-1]:.1f}; reads "
+                  f"{machines[-1]['read_gb_per_s']:.1f} GB/s", flush=True)
+            turn(number, measured, taking_part)
+        model = context.describe()
+        said = {e.name: e.said() for e in taking_part}
+    finally:
+        for engine in taking_part:
+            engine.close()
+    return {"file": a.model.name, "bytes": a.model.stat().st_size, "threads": a.threads, "turns": a.turns,
+            "host": host.describe(), "loads": loads, "machines": machines, "model": model, "engines": said,
+            "missing": measured.missing,
+            "rows": [{**row.facts(), "floors_s": [floors.floor_s(m, model, row.computed, row.depth) for m in machines],
+                      "samples": measured.samples[row.title]} for row in rows]}
+
+
+def main():
+    a = parse_arguments()
+    with tempfile.TemporaryDirectory(prefix="bench_today.") as folder:
+        result = measure(a, folder)
+    print(*today_table.page(result), sep="\n")
+    if a.json:
+        a.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
