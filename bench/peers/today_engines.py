@@ -64,7 +64,8 @@ class Context:
         return self.in_process
 
     def describe(self):
-        return self.worker().call("describe")
+        """What the engine says of the model; where the file lies is nobody's business."""
+        return {name: value for name, value in self.worker().call("describe").items() if name != "path"}
 
 
 def run_json(command):
