@@ -112,11 +112,14 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   std::shared_ptr<Engine> engine(new Engine);
   engine->options_ = options;
   engine->options_.progress = nullptr;
-  // First whatever may refuse: the weights may take seconds to read and to pack.
   PC_TRY(engine->model_, bind_model(options.model_path, options.context_tokens));
   PC_CHECK_OK(check_context(*engine->model_, options.context_tokens));
   PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
-  PC_CHECK_OK(engine->open_text(options));
+  // Weights that are not known yet take seconds to read and to pack: first whatever may refuse.
+  // Those that are known are on their way from the disk while the tokenizer is made.
+  const bool known =
+      recall_digest(engine->model_->checkpoint.files, digest_memory(options)).has_value();
+  if (!known) PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->open_store(options));
   engine->held_ = std::make_shared<HeldModules>(engine->store_ && engine->store_->writable()
                                                     ? options.cache_bytes / kHeldShare
@@ -129,6 +132,7 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
                            {.n_threads = options.n_threads, .progress = reading},
                            engine->model_.get()));
   PC_CHECK_OK(engine->open_backend(options));
+  if (known) PC_CHECK_OK(engine->open_text(options));
   PC_CHECK_OK(engine->check_weights());
   engine->find_turn_ends();
   engine->context_tokens_ =
