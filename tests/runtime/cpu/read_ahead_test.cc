@@ -31,6 +31,13 @@ MappedFile cold_file(const TempFolder& folder, std::size_t n) {
   return std::move(file).value();
 }
 
+bool comes_into_memory(const std::byte* byte, std::chrono::seconds patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!is_resident(byte) && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return is_resident(byte);
+}
+
 TEST_CASE("a cold file comes into memory without being touched") {
   const TempFolder folder;
   const MappedFile file = cold_file(folder, (20 << 20) + 5);
@@ -46,10 +53,27 @@ TEST_CASE("a cold file comes into memory without being touched") {
   // Ranges may begin and end anywhere, overlap, and be empty.
   ReadAhead reading;
   reading.add({{bytes.subspan(1, 3 << 20), {}}, {}, {bytes.subspan((1 << 20) + 7)}});
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-  while (!is_resident(&bytes.back()) && std::chrono::steady_clock::now() < end)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  CHECK(is_resident(&bytes.back()));
+  CHECK(comes_into_memory(&bytes.back(), std::chrono::seconds(30)));
+}
+
+TEST_CASE("what is forgotten is read no more, and what is added afterwards is") {
+  const TempFolder one, two;
+  const MappedFile file = cold_file(one, 64 << 20), other = cold_file(two, 4 << 20);
+  ReadAhead reading;
+  reading.add({{file.bytes()}});
+  reading.forget(file.bytes());
+  const std::byte* last = &file.bytes().back();
+  if (!is_resident(last))  // else the disk was quicker
+    CHECK_FALSE(comes_into_memory(last, std::chrono::seconds(1)));
+  for (int i = 0; i < 3; ++i) {
+    reading.add({{}, {other.bytes()}});
+    reading.forget(file.bytes());  // nothing of the other
+  }
+#ifndef PC_EMULATED
+  CHECK(comes_into_memory(&other.bytes().back(), std::chrono::seconds(30)));
+  reading.add({{file.bytes()}});
+  CHECK(comes_into_memory(last, std::chrono::seconds(30)));
+#endif
 }
 
 TEST_CASE("reading may be given up at any time") {
