@@ -50,12 +50,18 @@ const std::byte* PackedCheck::sound(const std::byte* matrix) const {
 
 void PackedCheck::run(const std::stop_token& stop) noexcept try {
   const Status whole = folder_.verify_once(key_, on_disk_, [&] { return sum(stop); });
+  if (whole.ok()) settle(Look::kSound);  // also where another process has verified it meanwhile
   if (whole.ok()) all_sound_.store(true, std::memory_order_release);
   if (!whole.ok() && whole.error().code == Code::kCorrupt) remove_damaged();
 } catch (const std::bad_alloc&) {
-  for (std::atomic<Look>& look : looks_) {  // whoever waits for what was not looked at
+  settle(Look::kLost);
+}
+
+// Of matrices that were not looked at, for those who wait for them.
+void PackedCheck::settle(Look found) noexcept {
+  for (std::atomic<Look>& look : looks_) {
     Look not_yet = Look::kNotYet;
-    look.compare_exchange_strong(not_yet, Look::kLost);
+    look.compare_exchange_strong(not_yet, found);
     look.notify_all();
   }
 }

@@ -41,6 +41,7 @@ class PackedCheck {
 
   void run(const std::stop_token& stop) noexcept;
   Status sum(const std::stop_token& stop);
+  void settle(Look found) noexcept;
   Look pack_again(std::uint32_t matrix) noexcept;
   void remove_damaged() const;
 

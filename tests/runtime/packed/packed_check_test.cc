@@ -142,6 +142,29 @@ TEST_CASE("what a disk does not read is packed again, and the file stays") {
   CHECK(n_found(open(model, cache.options), matrices) == matrices.size());
 }
 
+TEST_CASE("a file that another process verifies first is waited for by nobody") {
+  const QuantisedModel model(25);
+  const UnverifiedCache cache(model);
+  const std::vector<pc_tensor> matrices = packable_matrices(model.desc);
+  std::this_thread::sleep_for(std::chrono::milliseconds(150));
+  PackOptions before = cache.options;
+  before.sums_later = false;
+  (void)open(model, before);
+  REQUIRE(cache.stamp().starts_with("verified boot="));
+  const auto key = from_hex(cache.file().filename().string());
+  REQUIRE(key.has_value());
+  for (int i = 0; i < 200; ++i) {
+    auto folder = open_packed_folder(cache.folder.path(), true).value();
+    OpenFile file = folder.open_file(*key).value();
+    const MappedFile mapped =
+        MappedFile::map(file.fd.get(), static_cast<std::uint64_t>(file.st.st_size), "packed")
+            .value();
+    const PackedFile packed = PackedFile::open(mapped.bytes()).value();
+    const PackedCheck check(std::move(folder), *key, packed, std::move(file), matrices);
+    REQUIRE(check.sound(packed.matrix(0)) == packed.matrix(0));
+  }
+}
+
 TEST_CASE("verifying may be given up at any time") {
   const QuantisedModel model(24);
   const UnverifiedCache cache(model);
