@@ -792,8 +792,9 @@ typedef int (*pc_token_mask)(void* user, const pc_session* session, uint32_t pos
                              uint32_t* allowed, size_t n_words);
 
 /* Tokens done, of so many, of a prompt or of appended turns that are computed (modules are encoded
- * before): called on the caller's thread, after each step but the last or about every 50 ms; not by
- * pc_batch_step, which returns after each step. Non-zero cancels as pc_session_cancel does. */
+ * before): called on the caller's thread, before the first step, then after each but the last or
+ * about every 50 ms; not by pc_batch_step, which returns after each. Non-zero cancels as
+ * pc_session_cancel does. */
 typedef int (*pc_session_progress)(void* user, uint64_t done, uint64_t total);
 
 /* Called before the token that was drawn last is computed, on the caller's thread, where a draft is

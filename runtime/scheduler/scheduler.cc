@@ -133,6 +133,7 @@ Status Scheduler::advance(std::span<Task* const> tasks) {
 Status Scheduler::take_part(SchedulerCall& call) {
   PC_CHECK_OK(check_process());
   MutexLock lock(mutex_);
+  tell(call);  // of work that takes no time, too
   const bool encodes = std::ranges::all_of(call.tasks, [](Task* t) { return t->work_.encodes; });
   const bool itself = computes_itself(encodes);
   if (!itself) PC_CHECK_OK(start());

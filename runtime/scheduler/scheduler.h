@@ -60,8 +60,9 @@ class Scheduler {
 
   // Blocks until the work is done. Errors: those of the backend for this work; kInternal where
   // the thread cannot be started, or was left behind by a fork.
-  // `progress` is told now and then, on the calling thread, how many tokens of how many are
-  // computed. kIo where a file that was read was cut short meanwhile (guard_mappings).
+  // `progress` is told, on the calling thread, how many tokens of how many are computed: before
+  // the first step and now and then. kIo where a file that was read was cut short meanwhile
+  // (guard_mappings).
   using Progress = FunctionRef<void(std::uint64_t n_done, std::uint64_t n_tokens)>;
   Status compute(Task& task, Progress progress = {});
   Status compute(const Work& work, Progress progress = {});

@@ -65,8 +65,8 @@ struct SessionOptions : AnswerOptions {  // the first answer's, and others' unti
   // In a check of answers: what modules have that say nothing themselves, whatever the schema and
   // the prompt say; with it, repair is none.
   std::optional<pml::Repair> checked_repair = {};
-  // Null, or called now and then while a prompt or appended turns are computed, on the caller's
-  // thread. False: as cancel().
+  // Null, or called before a prompt or appended turns are computed and now and then meanwhile, on
+  // the caller's thread. False: as cancel().
   std::function<bool(std::uint64_t n_done, std::uint64_t n_tokens)> progress;
   // None, or what is told of the prompt's tokens. The tokens from the one before the first that is
   // scored are computed, whatever the store has: modules are used where all of them stand before

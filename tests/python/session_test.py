@@ -209,7 +209,7 @@ def test_closing_waits_for_the_call_that_another_thread_is_in(engine):
     )
     thread = threading.Thread(target=session.prefill)
     thread.start()
-    begun.wait(30)
+    assert begun.wait(30)
     session.close()
     thread.join()
     with pytest.raises(ValueError, match="closed"):
