@@ -1,5 +1,7 @@
 #include "runtime/cpu/read_ahead.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdint>
 #include <system_error>
@@ -48,13 +50,21 @@ Bytes bytes_of(const pc_tensor& w, const PackedWeights& packed) {
 
 }  // namespace
 
+ReadAhead::ReadAhead() : process_(::getpid()) {}
+
 ReadAhead::~ReadAhead() {
   thread_.request_stop();
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return;
+  is_forked() ? thread_.detach() : thread_.join();
+}
+
+// Then the mutex may be another process's for ever.
+bool ReadAhead::is_forked() const {
+  return ::getpid() != process_;
 }
 
 void ReadAhead::add(const ByLayer& needed) {
-  if (!fits(needed)) return;
+  if (is_forked() || !fits(needed)) return;
   const std::lock_guard lock(mutex_);
   layers_.resize(std::max(layers_.size(), needed.size()));
   bool any = false;
@@ -75,6 +85,7 @@ void ReadAhead::add(const ByLayer& needed) {
 }
 
 void ReadAhead::forget(Bytes bytes) {
+  if (is_forked()) return;
   const auto is_within = [&](Bytes part) {
     return part.data() >= bytes.data() && part.data() + part.size() <= bytes.data() + bytes.size();
   };

@@ -5,8 +5,11 @@
 // matrices.
 //
 // The thread lives until all is read. Borrows the bytes until they are read, or forgotten; its end
-// is the thread's. Threads: any.
+// is the thread's. Threads: any. A child of fork() has not the thread: there every byte comes when
+// it is touched.
 #pragma once
+
+#include <sys/types.h>
 
 #include <condition_variable>
 #include <cstddef>
@@ -25,6 +28,7 @@ class ReadAhead {
   // [n_layers + 1] what each layer reads, in its order, and what comes behind the layers.
   using ByLayer = std::vector<std::vector<std::span<const std::byte>>>;
 
+  ReadAhead();
   ~ReadAhead();
 
   // Does nothing where the bytes are in memory already; where they would fill more than half of it,
@@ -42,6 +46,7 @@ class ReadAhead {
     bool is_begun = false;
   };
 
+  bool is_forked() const;
   void run(const std::stop_token& stop);
   bool read_piece();
   // What is read next, and what the kernel is asked for before; empty: nothing is left.
@@ -50,7 +55,8 @@ class ReadAhead {
   };
   Piece take();
 
-  std::mutex mutex_;  // of all below
+  const pid_t process_;  // whose thread_ is
+  std::mutex mutex_;     // of all below
   std::condition_variable was_read_;
   std::span<const std::byte> reading_;
   std::vector<std::vector<Range>> layers_;

@@ -1,5 +1,7 @@
 #include "runtime/packed/packed_check.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -21,7 +23,8 @@ PackedCheck::PackedCheck(CacheFolder folder, const Digest& key, PackedFile file,
       on_disk_(std::move(on_disk)),
       tensors_(std::move(tensors)),
       looks_(file_.matrices().size()),
-      packed_again_(looks_.size()) {
+      packed_again_(looks_.size()),
+      process_(::getpid()) {
   PC_EXPECT(tensors_.size() == looks_.size());
   try {
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
@@ -32,18 +35,27 @@ PackedCheck::PackedCheck(CacheFolder folder, const Digest& key, PackedFile file,
 
 PackedCheck::~PackedCheck() {
   thread_.request_stop();
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return;
+  is_forked() ? thread_.detach() : thread_.join();
 }
 
-const std::byte* PackedCheck::sound(const std::byte* matrix) const {
+bool PackedCheck::is_forked() const {
+  return ::getpid() != process_;
+}
+
+const std::byte* PackedCheck::sound(const std::byte* matrix) {
   if (all_sound_.load(std::memory_order_acquire)) return matrix;
   const std::vector<std::uint64_t>& offsets = file_.extent().matrices;
   const auto offset = static_cast<std::uint64_t>(matrix - file_.matrix(0));
   const auto at = std::ranges::lower_bound(offsets, offsets.front() + offset);
   PC_EXPECT(at != offsets.end() && *at == offsets.front() + offset);
   const auto index = static_cast<std::size_t>(at - offsets.begin());
-  looks_[index].wait(Look::kNotYet, std::memory_order_acquire);
-  const Look look = looks_[index].load(std::memory_order_acquire);
+  Look look = looks_[index].load(std::memory_order_acquire);
+  if (look == Look::kNotYet) {
+    if (is_forked()) std::call_once(forked_, [this] { run_forked(); });
+    looks_[index].wait(Look::kNotYet, std::memory_order_acquire);
+    look = looks_[index].load(std::memory_order_acquire);
+  }
   if (look == Look::kPackedAgain) return packed_again_[index].data();
   return look == Look::kSound ? matrix : nullptr;
 }
@@ -53,6 +65,13 @@ void PackedCheck::run(const std::stop_token& stop) noexcept try {
   if (whole.ok()) settle(Look::kSound);  // also where another process has verified it meanwhile
   if (whole.ok()) all_sound_.store(true, std::memory_order_release);
   if (!whole.ok() && whole.error().code == Code::kCorrupt) remove_damaged();
+} catch (const std::bad_alloc&) {
+  settle(Look::kLost);
+}
+
+// Leaves it to the other process to say on the disk what was found.
+void PackedCheck::run_forked() noexcept try {
+  if (sum({}).ok()) all_sound_.store(true, std::memory_order_release);
 } catch (const std::bad_alloc&) {
   settle(Look::kLost);
 }
@@ -77,6 +96,7 @@ Status PackedCheck::sum(const std::stop_token& stop) {
   for (std::size_t i = 0; i < extent.chunks.size(); ++i) {
     if (stop.stop_requested()) return cancelled();
     const PackedChunk& chunk = extent.chunks[i];
+    if (looks_[chunk.matrix].load(std::memory_order_acquire) != Look::kNotYet) continue;
     const auto bytes = buffer.span().first(chunk.bytes);
     const Status read = read_exactly(on_disk_.fd.get(), extent.payload + chunk.offset, bytes);
     if (!read.ok() || !file_.chunk_is_sound(i, bytes)) {

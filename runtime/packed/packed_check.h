@@ -5,12 +5,16 @@
 // Nobody computes with a matrix before it was found sound; one that is not is packed again, in
 // memory. A file that was found whole is stamped so; one that is damaged is removed at the end, and
 // the next process makes it anew.
-// Owner of the file's descriptor; borrows its bytes and the model's. Threads: const methods from
-// any thread.
+// Owner of the file's descriptor; borrows its bytes and the model's. Threads: methods from any
+// thread. A child of fork() has not the thread: it looks for itself, at the first matrix that the
+// thread had not come to.
 #pragma once
+
+#include <sys/types.h>
 
 #include <atomic>
 #include <cstddef>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -34,12 +38,14 @@ class PackedCheck {
 
   // The bytes that were written, of a matrix of the file: itself, or a copy that was packed again.
   // Waits until it has been looked at. nullptr: it is damaged, and there is no memory for a copy.
-  const std::byte* sound(const std::byte* matrix) const;
+  const std::byte* sound(const std::byte* matrix);
 
  private:
   enum class Look : std::uint8_t { kNotYet, kSound, kPackedAgain, kLost };
 
+  bool is_forked() const;
   void run(const std::stop_token& stop) noexcept;
+  void run_forked() noexcept;
   Status sum(const std::stop_token& stop);
   void settle(Look found) noexcept;
   Look pack_again(std::uint32_t matrix) noexcept;
@@ -53,6 +59,8 @@ class PackedCheck {
   std::vector<std::atomic<Look>> looks_;                // [matrices]
   std::vector<AlignedBuffer<std::byte>> packed_again_;  // [matrices] of those that are damaged
   std::atomic<bool> all_sound_ = false;
+  const pid_t process_;  // whose thread_ is
+  std::once_flag forked_;
   std::jthread thread_;  // of run(); declared last: it ends before what it uses
 };
 

@@ -179,7 +179,7 @@ Result<PackedWeights> PackedWeights::open(const pc_model_desc& desc, const PackO
     weights.matrices_.emplace(tensors[i].data, opened.file.matrix(i));
   weights.file_ = std::move(opened.mapping);
   if (opened.sums_later)
-    weights.check_ = std::make_unique<const PackedCheck>(
+    weights.check_ = std::make_unique<PackedCheck>(
         std::move(folder), target.key, std::move(opened.file), std::move(opened.on_disk), tensors);
   else
     weights.lease_ = std::move(opened.on_disk.fd);

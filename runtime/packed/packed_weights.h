@@ -85,7 +85,7 @@ class PackedWeights {
   MappedFile file_;
   UniqueFd lease_;  // its shared lock says "in use"
   std::unordered_map<const void*, const std::byte*> matrices_;
-  std::unique_ptr<const PackedCheck> check_;  // where it was not verified before, with the lease
+  std::unique_ptr<PackedCheck> check_;  // where it was not verified before, with the lease
 };
 
 // The matrices that are worth packing, in the order in which a token needs them:

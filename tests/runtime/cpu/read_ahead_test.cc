@@ -3,10 +3,12 @@
 #include "runtime/cpu/read_ahead.h"
 
 #include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <chrono>
+#include <memory>
 #include <string>
 #include <thread>
 
@@ -82,6 +84,28 @@ TEST_CASE("reading may be given up at any time") {
     const MappedFile file = cold_file(folder, 20 << 20);
     ReadAhead reading;
     reading.add({{file.bytes()}});
+  }
+}
+
+TEST_CASE("a child of fork reads nothing ahead, and waits for nobody") {
+  const TempFolder folder;
+  const MappedFile file = cold_file(folder, 64 << 20);
+  for (int i = 0; i < 20; ++i) {
+    auto reading = std::make_unique<ReadAhead>();
+    reading->add({{file.bytes()}});
+    const pid_t child = ::fork();  // maybe while the thread holds the lock
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      ::alarm(60);
+      reading->add({{file.bytes()}});
+      reading->forget(file.bytes());
+      reading.reset();
+      ::_exit(0);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    reading->forget(file.bytes());
   }
 }
 
