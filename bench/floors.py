@@ -20,16 +20,28 @@ def machine(build=ROOT / "build", threads=0):
 
 def floor_s(machine, model, n_new, depth):
     """Seconds of n_new tokens after `depth` present ones, memory and arithmetic overlapped."""
+    return step_s(machine, model, n_new, 1, depth, n_new * (depth + n_new / 2))
+
+
+def together_s(machine, model, sessions, n_new, depth):
+    """Seconds of one of n_new tokens of each of so many sessions, decoded together behind `depth` tokens
+    that they share: the middle step's, over its tokens."""
+    own = n_new / 2
+    return step_s(machine, model, sessions, sessions, depth + sessions * own, sessions * (depth + own)) / sessions
+
+
+def step_s(machine, model, n_rows, n_logits, n_states, pairs):
+    """Seconds of a step of n_rows tokens, of which n_logits go through the last matrix, which reads
+    n_states tokens' states and has so many pairs of a query and a key."""
     embedding = model["vocab_size"] * model["d_model"]
-    head = embedding  # its matrix is read once, multiplied for one token
+    head = embedding  # its matrix is read once
     layers = model["parameters"] - embedding - head
     read = model["weight_bytes"] * (1 - embedding / model["parameters"])
-    read += model["kv_bytes_per_token"] * depth
+    read += model["kv_bytes_per_token"] * n_states
     wide = max(machine["f32_gflops"], machine["bf16_gflops"])
     quantised = not {"F32", "F16", "BF16"} >= {t.upper() for t in model["weight_types"]}
     peak = max(wide, machine["int8_gops"]) if quantised else wide
-    pairs = n_new * (depth + n_new / 2)
     attention = 4 * model["layers"] * model["heads"] * model["head_dim"] * pairs
     states_peak = max(wide, machine["int8_gops"]) if model["kv_type"] == "q8" else wide
-    compute = 2 * (layers * n_new + head) / peak + attention / states_peak
+    compute = 2 * (layers * n_rows + head * n_logits) / peak + attention / states_peak
     return max(read / machine["read_gb_per_s"], compute) / 1e9

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """promptcache beside the peers of today, on one file, one machine and in turns.
 
-    python3 bench/peers/today.py MODEL.gguf [--rows prefill decode first] [--turns 3] [--threads N]
+    python3 bench/peers/today.py MODEL.gguf [--rows prefill decode together first] [--turns 3] [--threads N]
                                  [--peers DIR] [--build build] [--quick] [--json OUT]
 
   prefill 512, 4096           every token computed: promptcache bench, llama-bench (llama.cpp's and
                               ik_llama.cpp's), OpenVINO GenAI from tokens to the first token
   decode, depth 0, 2048, 4096 32 tokens, one after the other, by the same programs
+  16 answers together         32 tokens each behind 2048 that they share: promptcache bench (a thread each),
+                              llama-batched-bench
   first token, 16 and 64 new  of text behind 4096 tokens: ours behind a mapped module, called in process,
                               parsing and tokenising counted; OpenVINO with its prefix cache, in process;
                               and, from the same tokens over the same HTTP, a conversation's beginning
@@ -36,10 +38,9 @@ import host  # noqa: E402
 import installed  # noqa: E402
 import today_engines as engines  # noqa: E402
 import today_table  # noqa: E402
-from today_rows import rows_of  # noqa: E402
+from today_rows import KINDS, rows_of  # noqa: E402
 
 ROOT = HERE.parents[1]
-KINDS = ("prefill", "decode", "first")
 
 
 def parse_arguments():
@@ -77,7 +78,7 @@ class Measured:
     def settings(self, row, engine):
         """Those of the next turn: all, or the fastest of what was measured."""
         found = self.samples[row.title].get(engine.name)
-        return [today_table.fastest(found)] if found else list(engine.settings)
+        return [today_table.fastest(found)] if found else list(engine.settings_of(row))
 
 
 def turn(number, measured, taking_part):
@@ -113,7 +114,7 @@ def measure(a, folder):
     return {"file": a.model.name, "bytes": a.model.stat().st_size, "threads": a.threads, "turns": a.turns,
             "host": host.describe(), "loads": loads, "machines": machines, "model": model, "engines": said,
             "missing": measured.missing,
-            "rows": [{**row.facts(), "floors_s": [floors.floor_s(m, model, row.computed, row.depth) for m in machines],
+            "rows": [{**row.facts(), "floors_s": [row.floor_s(m, model) for m in machines],
                       "samples": measured.samples[row.title]} for row in rows]}
 
 

@@ -1,6 +1,6 @@
 """The engines of today.py. Each measures a row in some of its settings and hands out samples.
 
-A sample is a dictionary: "s", the seconds of one run (decoding: of one token); and where the engine
+A sample is a dictionary: "s", the seconds of one run (decoding: of one token of one answer); and where the engine
 says so, "computed" and "cached", the prompt's tokens, and "text", what it answered greedily.
 """
 
@@ -11,13 +11,14 @@ from pathlib import Path
 import installed
 import side_by_side
 from completion_server import CompletionServer, Error as ServerError, llama_server, promptcache_serve
-from today_rows import ALL, new_tokens
+from today_rows import ALL, SESSIONS, new_tokens
 
 HERE = Path(__file__).resolve().parent
 OURS, SERVE = "promptcache", "promptcache serve"
 ANSWER = 8  # greedy tokens whose text is compared
 FLASH, PLAIN = "flash attention", "no flash attention"
 REPACKED = "flash attention, weights rearranged"
+APART = "flash attention, memory apart"
 FIRSTS = [row.n for row in ALL if row.kind == "first"]
 ONE = ""  # the setting of an engine that has one
 
@@ -69,8 +70,11 @@ class Context:
 
 
 def run_json(command):
-    made = subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True)
-    return json.loads(made.stdout)
+    return json.loads(said_by(command))
+
+
+def said_by(command):
+    return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
 
 
 def rows_of_bench(said):
@@ -78,8 +82,18 @@ def rows_of_bench(said):
     return said["tests"] if isinstance(said, dict) else said
 
 
-class Ours:
-    name, kinds, settings = OURS, ("prefill", "decode", "first"), (ONE,)
+class Engine:
+    """Its name, the kinds of rows that it measures, and its settings."""
+
+    def settings_of(self, row):
+        return self.settings
+
+    def close(self):
+        """Ends its processes."""
+
+
+class Ours(Engine):
+    name, kinds, settings = OURS, ("prefill", "decode", "together", "first"), (ONE,)
 
     def __init__(self, context):
         self.context = context
@@ -90,11 +104,18 @@ class Ours:
             if turn == 0:  # the module is encoded, and what is written once is written
                 c.worker().call("first", row.depth, row.n)
             return {ONE: c.worker().call("first", row.depth, row.n)}
-        tokens = ["-p", row.n, "-n", 0] if row.kind == "prefill" else ["-p", 0, "-n", row.n]
         found = rows_of_bench(run_json([
-            c.command, "bench", "-q", "-m", c.model, "-t", c.threads, "-r", 1, "-o", "json", *tokens, "-d", row.depth,
-            "--sessions", 0, "--cached", 0, "--context", row.depth + row.n + 512, "--cache-dir", c.folder / "store"]))
-        return {ONE: {"s": found[0]["samples_ns"][0] / 1e9 / (row.n if row.kind == "decode" else 1)}}
+            c.command, "bench", "-q", "-m", c.model, "-t", c.threads, "-r", 1, "-o", "json", *self.tests(row),
+            "--context", row.depth + row.n + 512, "--cache-dir", c.folder / "store"]))
+        seconds = found[-1]["samples_ns"][0] / 1e9
+        return {ONE: {"s": seconds / {"prefill": 1, "decode": row.n, "together": row.n * SESSIONS}[row.kind]}}
+
+    @staticmethod
+    def tests(row):
+        if row.kind == "together":
+            return ["-p", 0, "-n", row.n, "--cached", row.depth, "--sessions", SESSIONS]
+        tokens = ["-p", row.n, "-n", 0] if row.kind == "prefill" else ["-p", 0, "-n", row.n]
+        return [*tokens, "-d", row.depth, "--sessions", 0, "--cached", 0]
 
     def said(self):
         facts, command = self.context.describe(), [self.context.command, "--version"]
@@ -107,7 +128,7 @@ class Ours:
             self.context.in_process = None
 
 
-class Served:
+class Served(Engine):
     """First tokens of a server with POST /completion. A server for each setting, started when it is
     first asked for; another row may ask for it again, so all stay until the end."""
 
@@ -170,7 +191,11 @@ class LlamaBench(Served):
     def __init__(self, context, name, facts):
         super().__init__(context)
         self.name, self.facts, self.programs = name, facts, facts["programs"]
-        self.kinds = ("prefill", "decode", *(["first"] if "llama-server" in self.programs else []))
+        self.kinds = ("prefill", "decode", *(["first"] if "llama-server" in self.programs else []),
+                      *(["together"] if "llama-batched-bench" in self.programs else []))
+
+    def settings_of(self, row):
+        return (FLASH, PLAIN, APART) if row.kind == "together" else self.settings
 
     def command(self, setting):
         c = self.context
@@ -179,6 +204,8 @@ class LlamaBench(Served):
     def measure(self, row, settings, turn):
         if row.kind == "first":
             return self.firsts(row, settings, turn)
+        if row.kind == "together":
+            return {setting: {"s": self.together(row, setting)} for setting in settings}
         c, found = self.context, {}
         flash = ",".join("1" if s == FLASH else "0" for s in settings)
         tokens = ["-p", row.n, "-n", 0] if row.kind == "prefill" else ["-p", 0, "-n", row.n]
@@ -188,6 +215,16 @@ class LlamaBench(Served):
             flash_on = test["flash_attn"] in (1, True, "on")
             found[FLASH if flash_on else PLAIN] = {"s": seconds / (row.n if row.kind == "decode" else 1)}
         return found
+
+    def together(self, row, setting):
+        """Sessions behind one prompt that they share, in one memory or in copies of it."""
+        c, apart = self.context, setting == APART
+        room = (row.depth + row.n) * (SESSIONS if apart else 1) + row.n * SESSIONS
+        said = said_by([self.programs["llama-batched-bench"], "-m", c.model, "-t", c.threads, "-c", room + 512, "-pps",
+                        "-npp", row.depth, "-ntg", row.n, "-npl", SESSIONS, *([] if apart else ["-kvu"]),
+                        "-fa", "off" if setting == PLAIN else "on", "--output-format", "jsonl"])
+        test = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
+        return test["t_tg"] / (row.n * SESSIONS)
 
     def warm_up(self, row):
         """A second behind a minute of computing changes nothing: the long prompt is computed once."""
@@ -215,7 +252,7 @@ class IkLlama(LlamaBench):
         return test["samples_ns"][-1] / 1e9 / (row.n if row.kind == "decode" else 1)
 
 
-class OpenVino:
+class OpenVino(Engine):
     name, kinds, settings = "OpenVINO", ("prefill", "decode", "first"), ("256 at once", "4096 at once")
 
     def __init__(self, context, facts, folder):

@@ -2,12 +2,14 @@
 
 from dataclasses import asdict, dataclass
 
+import floors
+
 
 @dataclass(frozen=True)
 class Row:
-    kind: str      # prefill, decode or first
-    n: int         # tokens that are computed: of the prompt, decoded, or new behind the depth
-    depth: int     # tokens that stand before them
+    kind: str      # prefill, decode, first or together
+    n: int         # tokens that are computed: of the prompt, decoded (by each), or new behind the depth
+    depth: int     # tokens that stand before them; together: shared
 
     @property
     def title(self):
@@ -15,7 +17,15 @@ class Row:
             return f"prefill {self.n}"
         if self.kind == "decode":
             return f"decode, depth {self.depth}"
+        if self.kind == "together":
+            return f"{SESSIONS} answers together behind {self.depth}"
         return f"first token, {self.n} new behind {self.depth}"
+
+    def floor_s(self, machine, model):
+        """Of a sample's seconds."""
+        if self.kind == "together":
+            return floors.together_s(machine, model, SESSIONS, self.n, self.depth)
+        return floors.floor_s(machine, model, self.computed, self.depth)
 
     @property
     def computed(self):
@@ -25,16 +35,17 @@ class Row:
     @property
     def rate_of(self):
         """Tokens that a sample's seconds are for where a row says tokens a second; 0: it says seconds."""
-        return {"prefill": self.n, "decode": 1, "first": 0}[self.kind]
+        return {"prefill": self.n, "decode": 1, "together": 1, "first": 0}[self.kind]
 
     def facts(self):
         return {**asdict(self), "row": self.title, "rate_of": self.rate_of}
 
 
-DECODED = 32
+DECODED, SESSIONS = 32, 16
 ALL = (Row("prefill", 512, 0), Row("prefill", 4096, 0),
        *(Row("decode", DECODED, depth) for depth in (0, 2048, 4096)),
-       Row("first", 16, 4096), Row("first", 64, 4096))
+       Row("together", DECODED, 2048), Row("first", 16, 4096), Row("first", 64, 4096))
+KINDS = tuple(dict.fromkeys(row.kind for row in ALL))
 
 
 def rows_of(kinds, shrink=1):

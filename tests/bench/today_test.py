@@ -19,6 +19,8 @@ import today_table
 HOST = {"cpu": "Made-up", "family": "1", "model": "2", "cores": 2, "kernel": "6.1", "memory_gib": 8.0,
         "governor": "performance", "virtual": False}
 MACHINE = {"read_gb_per_s": 30.0, "f32_gflops": 100.0, "bf16_gflops": 200.0, "int8_gops": 400.0}
+MODEL = {"vocab_size": 10, "d_model": 10, "parameters": 1000, "weight_bytes": 1000, "kv_bytes_per_token": 2,
+         "weight_types": ["Q8_0"], "layers": 1, "heads": 1, "head_dim": 10, "kv_type": "bf16"}
 
 
 def samples(*seconds, **facts):
@@ -38,11 +40,24 @@ def result(*rows, **facts):
 
 class Rows(unittest.TestCase):
     def test_titles_and_what_a_second_is_of(self):
-        found = {r.title: (r.rate_of, r.computed) for r in today_rows.rows_of(("prefill", "decode", "first"))}
+        found = {r.title: (r.rate_of, r.computed) for r in today_rows.rows_of(today_rows.KINDS)}
         self.assertEqual(found["prefill 4096"], (4096, 4096))
         self.assertEqual(found["decode, depth 2048"], (1, 1))
         self.assertEqual(found["first token, 16 new behind 4096"], (0, 16))
-        self.assertEqual(len(found), 7)
+        self.assertEqual(found["16 answers together behind 2048"], (1, 32))
+        self.assertEqual(len(found), 8)
+
+    def test_what_is_decoded_together_reads_weights_and_what_is_shared_once(self):
+        slow = {**MACHINE, "read_gb_per_s": 1e-3}  # so that bytes decide
+        alone, together = (today_rows.Row(kind, 32, 2048).floor_s(slow, MODEL) for kind in ("decode", "together"))
+        weights, states = 1000 * (1 - 100 / 1000), 2.0
+        self.assertAlmostEqual(alone, (weights + states * 2048) / 1e6)
+        self.assertAlmostEqual(together, (weights + states * (2048 + 16 * 16)) / 16 / 1e6)
+
+    def test_what_is_decoded_together_multiplies_for_each(self):
+        fast = {**MACHINE, "read_gb_per_s": 1e9}
+        alone, together = (today_rows.Row(kind, 32, 2048).floor_s(fast, MODEL) for kind in ("decode", "together"))
+        self.assertLess(abs(together / alone - 1), 0.01)  # whose queries see half an answer more
 
     def test_shorter_rows_keep_what_is_new(self):
         self.assertEqual([(r.n, r.depth) for r in today_rows.rows_of(("first",), 8)], [(16, 512), (64, 512)])
