@@ -102,22 +102,26 @@ TEST_CASE("matmul agrees with scalar") {
   });
 }
 
-// Small integers, whose sums are exact in any order; more of them than are parted at once.
+// Small integers, whose sums are exact in any order; more of them than are parted at once; weights
+// that lie anywhere in a cache line.
 TEST_CASE("one row times long rows of bf16") {
   Random random(8);
   for_each_table([&](const Kernels& isa) {
-    for (const std::size_t k : {0u, 16384u, 16385u, 16415u, 40003u}) {
+    for (int round = 0; round < 36; ++round) {
+      const std::size_t lengths[] = {0, 7, 32, 192, 16384, 16385, 16415, 32768, 40003};
+      const std::size_t k = lengths[round % 9];
       std::vector<float> x(k), w(2 * k);
       for (auto* values : {&x, &w})
         for (float& v : *values) v = static_cast<float>(random.between(0, 4)) - 2.0f;
-      std::vector<std::uint16_t> stored;
+      const std::size_t first = random.below(32);  // of elements in front of the weights
+      std::vector<std::uint16_t> stored(first);
       for (const float v : w) stored.push_back(bf16_from_f32(v));
       for (const bool accumulate : {false, true}) {
         float y[2] = {5.0f, 7.0f};
         float want[2] = {accumulate ? 5.0f : 0.0f, accumulate ? 7.0f : 0.0f};
         for (std::size_t i = 0; i < 2 * k; ++i) want[i / k] += x[i % k] * w[i];
-        isa.matmul({x.data(), stored.data(), y, k, 2, 1, k, 0, 2, Type::kBf16, accumulate});
-        INFO("k " << k);
+        isa.matmul({x.data(), stored.data() + first, y, k, 2, 1, k, 0, 2, Type::kBf16, accumulate});
+        INFO("k " << k << " first " << first);
         REQUIRE(y[0] == want[0]);
         REQUIRE(y[1] == want[1]);
       }
