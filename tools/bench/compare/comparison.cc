@@ -22,7 +22,7 @@ constexpr const char* kSettings[] = {
     "devices",    "n_gpu_layers",  "n_cpu_moe",    "split_mode",    "main_gpu",
     "flash_attn", "no_kv_offload", "tensor_split", "embeddings",    "tensor_buft_overrides",
     "load_mode",  "lazy_mode",     "use_mmap",     "no_op_offload", "no_host",
-    "repack",     "fit_target",    "fit_min_ctx"};
+    "repack",     "fit_target",    "fit_min_ctx",  "prio",          "warmup"};
 constexpr const char* kMachine[] = {"cpu_info", "gpu_info",     "n_cpus",
                                     "n_cores",  "n_sockets",    "kernel",
                                     "governor", "memory_bytes", "huge_pages"};
@@ -37,12 +37,37 @@ bool is_ours(const ReportRow& row) {
   return row.facts.contains("build_version");
 }
 
-// Of a field as rows of different machines and programs can be compared by it. Folders differ from
-// machine to machine, and each program has words of its own for what a model is.
+std::string without_slashes(std::string path) {
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  return path;
+}
+
+std::string last_part(const std::string& path) {
+  return path.substr(path.find_last_of('/') + 1);
+}
+
+// Models by the names of their files, since folders differ from machine to machine; by their whole
+// paths where a report has two of one name.
+Rows with_short_names(Rows rows) {
+  std::map<std::string, std::set<std::string>> paths;  // of each name
+  for (ReportRow& row : rows) {
+    const auto path = row.facts.find("model_filename");
+    if (path == row.facts.end()) continue;
+    path->second = without_slashes(path->second);
+    paths[last_part(path->second)].insert(path->second);
+  }
+  for (ReportRow& row : rows) {
+    const auto path = row.facts.find("model_filename");
+    if (path == row.facts.end()) continue;
+    const std::string name = last_part(path->second);
+    if (paths[name].size() == 1) path->second = name;
+  }
+  return rows;
+}
+
+// Each program has words of its own for what it is.
 std::string value_of(const ReportRow& row, const std::string& field) {
-  const std::string value = fact(row, field);
-  if (field == "model_filename") return value.substr(value.find_last_of('/') + 1);
-  if (field != "program") return value;
+  if (field != "program") return fact(row, field);
   return is_ours(row)
              ? "promptcache " + fact(row, "build_version")
              : "llama.cpp " + fact(row, "build_commit") + " (" + fact(row, "build_number") + ")";
@@ -106,7 +131,8 @@ std::optional<Busy> busy(const Rows& rows) {
   std::optional<Busy> most;
   for (const ReportRow& row : rows) {
     const Busy now{number(row, "load_before"), number(row, "n_cpus")};
-    if (now.load > now.n_cpus / 2 && now.load > (most ? most->load : 0)) most = now;
+    if (now.n_cpus > 0 && now.load > now.n_cpus / 2 && now.load > (most ? most->load : 0))
+      most = now;
   }
   return most;
 }
@@ -196,7 +222,8 @@ std::vector<std::string> parameter_values(const ReportRow& row,
   return values;
 }
 
-Comparison compare_reports(const Rows& a, const Rows& b) {
+Comparison compare_reports(const Rows& before, const Rows& after) {
+  const Rows a = with_short_names(before), b = with_short_names(after);
   Comparison c;
   c.parameters = varying(a, b);
   c.differences = differences_of(a, b, c.parameters);

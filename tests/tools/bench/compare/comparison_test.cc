@@ -89,6 +89,25 @@ TEST_CASE("machines, models and programs that differ are told") {
             .differences.empty());
 }
 
+TEST_CASE("models of one name in two folders are two, and folders may end in slashes") {
+  const auto of = [](const Samples& seconds, const std::string& path) {
+    return row("pp", seconds, {{"model_filename", path}});
+  };
+  const std::vector<ReportRow> two = {of(kFast, "base/m.gguf"), of(kSlow, "tuned/m.gguf")};
+  const Comparison c = compare_reports(two, two);
+  CHECK(c.parameters == std::vector<std::string>{"model_filename"});
+  REQUIRE(c.pairs.size() == 2);
+  CHECK(parameter_values(c.pairs[1].a, c.parameters) == std::vector<std::string>{"tuned/m.gguf"});
+  CHECK(c.pairs[1].a.seconds == kSlow);
+
+  const Comparison folders = compare_reports({of(kFast, "x/a/"), of(kSlow, "x/b//")},
+                                             {of(kFast, "y/a"), of(kSlow, "y/b")});
+  REQUIRE(folders.pairs.size() == 2);
+  CHECK(folders.pairs[0].verdict == Verdict::kWithinNoise);
+  CHECK(parameter_values(folders.pairs[1].a, folders.parameters) == std::vector<std::string>{"b"});
+  CHECK(folders.differences.empty());
+}
+
 TEST_CASE("a report of llama-bench can be compared with one of ours") {
   ReportRow theirs = row("pp", kFast,
                          {{"model_type", "llama 1B Q4_0"},
@@ -132,5 +151,7 @@ TEST_CASE("a machine that was at work before a run is told, with the worst of it
   REQUIRE(c.busy_b);
   CHECK(c.busy_b->load == 3.5);
   CHECK(c.busy_b->n_cpus == 2);
+  const Facts nowhere = {{"load_before", "3.5"}, {"n_cpus", "0"}};  // the system says not how many
+  CHECK_FALSE(compare_reports({row("pp", kFast, nowhere)}, {row("pp", kFast)}).busy_a);
   CHECK_FALSE(compare_reports({row("pp", kFast)}, {row("pp", kFast)}).busy_a);  // it is not known
 }
