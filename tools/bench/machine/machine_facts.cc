@@ -6,7 +6,6 @@
 #include <locale>
 #include <set>
 #include <sstream>
-#include <utility>
 
 namespace pc::cli {
 namespace {
@@ -30,17 +29,18 @@ bool is_cpu(const std::string& name) {
          name.find_first_not_of("0123456789", 3) == name.npos;
 }
 
-// Each as its socket and its core there. One that is off has no topology.
+// A core is the list of its threads: its number is one of its cluster alone on some machines. A CPU
+// that is off has no topology.
 void count_cores(const fs::path& cpus, MachineFacts* facts) {
-  std::set<std::pair<std::string, std::string>> cores;
-  std::set<std::string> sockets;
+  std::set<std::string> cores, sockets;
   std::error_code unreadable;
   for (const auto& cpu : fs::directory_iterator(cpus, unreadable)) {
     if (!is_cpu(cpu.path().filename().string())) continue;
     const std::string socket = text_at(cpu.path() / "topology/physical_package_id");
     if (socket.empty()) continue;
     ++facts->n_cpus;
-    cores.emplace(socket, text_at(cpu.path() / "topology/core_id"));
+    const std::string threads = text_at(cpu.path() / "topology/thread_siblings_list");
+    cores.insert(threads.empty() ? cpu.path().filename().string() : threads);
     sockets.insert(socket);
   }
   facts->n_cores = static_cast<std::uint32_t>(cores.size());

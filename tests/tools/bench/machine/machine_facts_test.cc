@@ -15,15 +15,17 @@ void write(const std::filesystem::path& path, const std::string& text) {
   std::ofstream(path) << text << "\n";
 }
 
-// Four CPUs on two cores of one socket, two on one of another, and one that is off.
+// Four CPUs on two cores of one socket, two on one of another, and one that is off. Cores are
+// numbered in each socket, or cluster, anew.
 void write_machine(const std::filesystem::path& root) {
   const auto cpus = root / "sys/devices/system/cpu";
-  const char* const places[][2] = {{"0", "0"}, {"0", "1"}, {"0", "0"},
-                                   {"0", "1"}, {"1", "0"}, {"1", "0"}};
+  const char* const places[][3] = {{"0", "0", "0,2"}, {"0", "0", "1,3"}, {"0", "0", "0,2"},
+                                   {"0", "0", "1,3"}, {"1", "0", "4-5"}, {"1", "0", "4-5"}};
   for (int cpu = 0; cpu < 6; ++cpu) {
     const auto topology = cpus / ("cpu" + std::to_string(cpu)) / "topology";
     write(topology / "physical_package_id", places[cpu][0]);
     write(topology / "core_id", places[cpu][1]);
+    write(topology / "thread_siblings_list", places[cpu][2]);
   }
   std::filesystem::create_directories(cpus / "cpu6");
   write(cpus / "cpufreq/boost", "1");
