@@ -1,6 +1,7 @@
 #include "tools/command/bench_options.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "tools/command/llama_options.h"
 #include "tools/command/number_list.h"
@@ -11,12 +12,33 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
+bool is_from_environment(const CLI::Option& option) {
+  const char* const value = std::getenv(option.get_envname().c_str());
+  return value && option.results() == Texts{value};
+}
+
+// Of options that say the same in two ways: is this one a variable's, and another one typed, which
+// wins? Both typed, or neither, are refused.
+bool gives_way(CLI::App* verb, const std::string& name, const Texts& rivals) {
+  const CLI::Option& own = *verb->get_option(name);
+  for (const std::string& rival : rivals) {
+    const CLI::Option& other = *verb->get_option(rival);
+    if (other.count() == 0) continue;
+    if (is_from_environment(own) == is_from_environment(other))
+      throw CLI::ExcludesError(name, rival);
+    if (is_from_environment(own)) return true;
+  }
+  return false;
+}
+
 // An option that may come several times; each value is read by `take`, which says what is wrong
 // with it.
 CLI::Option* add_values(CLI::App* verb, const std::string& names, const std::string& type,
-                        const std::string& description, const auto& take) {
+                        const std::string& description, const auto& take,
+                        const Texts& rivals = {}) {
   const std::string name = names.substr(names.find("--"));
-  const auto take_all = [name, take](const Texts& values) {
+  const auto take_all = [verb, name, take, rivals](const Texts& values) {
+    if (gives_way(verb, name, rivals)) return;
     for (const std::string& value : values)
       if (const std::string why = take(value); !why.empty()) throw CLI::ValidationError(name, why);
   };
@@ -39,7 +61,7 @@ void add_list(CLI::App* verb, const std::string& names, std::vector<std::uint32_
 }
 
 void add_words(CLI::App* verb, const std::string& names, Texts& values, const std::string& type,
-               const std::string& description, const Texts& words) {
+               const std::string& description, const Texts& words, const Texts& rivals = {}) {
   const auto take = [&values, words](const std::string& text) -> std::string {
     for (const std::string& word : CLI::detail::split(text, ',')) {
       if (std::find(words.begin(), words.end(), word) == words.end())
@@ -48,7 +70,8 @@ void add_words(CLI::App* verb, const std::string& names, Texts& values, const st
     }
     return "";
   };
-  add_values(verb, names, type, description, take)->option_text(CLI::detail::join(words, " "));
+  add_values(verb, names, type, description, take, rivals)
+      ->option_text(CLI::detail::join(words, " "));
 }
 
 // "512,128": two numbers, of which the first are computed before the others are decoded.
@@ -69,14 +92,14 @@ void add_prompt_then_gen(CLI::App* verb, BenchOptions* b) {
 void add_cache_types(CLI::App* verb, BenchOptions* b) {
   const Texts types = {"f16", "f32", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl"};
   constexpr char kTypes[] = " as llama.cpp names types: f16 (bf16 here), f32, bf16, q8_0, q4_0; ";
+  const Texts kv = {"--kv-type"}, k_and_v = {"--cache-type-k", "--cache-type-v"};
   add_words(verb, "--cache-type-k", b->k_types, "TYPE,...",
-            std::string("keys") + kTypes + "the same as --cache-type-v; default: f16", types);
+            std::string("keys") + kTypes + "the same as --cache-type-v; default: f16", types, kv);
   add_words(verb, "--cache-type-v", b->v_types, "TYPE,...",
-            std::string("values") + kTypes + "the same as --cache-type-k; default: f16", types);
+            std::string("values") + kTypes + "the same as --cache-type-k; default: f16", types, kv);
   add_words(verb, "--kv-type", b->kv_types, "TYPE,...",
-            "attention states as f32, bf16, q8 or q4; default: bf16", {"f32", "bf16", "q8", "q4"});
-  for (const char* const name : {"--cache-type-k", "--cache-type-v"})
-    verb->get_option(name)->excludes("--kv-type");
+            "attention states as f32, bf16, q8 or q4; default: bf16", {"f32", "bf16", "q8", "q4"},
+            k_and_v);
 }
 
 void add_tests(CLI::App* verb, BenchOptions* b) {
@@ -123,12 +146,14 @@ void add_reports(CLI::App* verb, Options* o) {
   add_switch(verb, "--json", o->json, "print one JSON object, the rows in its tests");
   add_switch(verb, "-v,--verbose", o->bench.verbose,
              "say what each engine is, in JSON on the standard error");
-  const auto shown = [o] { o->quiet = false; };
+  add_quiet(verb, o);
+  // Behind --quiet, which it takes back where that is a variable's.
+  const auto shown = [verb, o] {
+    if (!gives_way(verb, "--progress", {"--quiet"})) o->quiet = false;
+  };
   CLI::Option* const progress = verb->add_flag_callback(
       "--progress", shown, "show which test runs: it does, unless it is --quiet");
   progress->envname(environment_name(*progress));
-  add_quiet(verb, o);
-  verb->get_option("--quiet")->excludes("--progress");
   const auto lists = [o] { o->bench.lists_devices = true; };
   CLI::Option* const devices =
       verb->add_flag_callback("--list-devices", lists, "print what can compute, and end");

@@ -1,6 +1,7 @@
 // What command lines of llama-bench measure: the rows that llama-bench b11434 prints for the same
 // line, in its order. command_bench_test.py holds them to a llama-bench where there is one.
 #include <catch2/catch.hpp>
+#include <cstdlib>
 
 #include "tools/bench/bench_case.h"
 #include "tools/bench/bench_plan.h"
@@ -112,4 +113,22 @@ TEST_CASE("what would measure something else than it says is refused") {
                                  "--kv-type q3", "--kv-type q8 -ctk q8_0 -ctv q8_0",
                                  "-q --progress"})
     CHECK(is_refused("-m m " + line));
+}
+
+TEST_CASE("what is typed wins over a variable that says the same in another way") {
+  ::setenv("PROMPTCACHE_KV_TYPE", "q8", 1);
+  ::setenv("PROMPTCACHE_QUIET", "1", 1);
+  const Options typed = options_of("-m m -ctk f32 -ctv f32 --progress");
+  CHECK(typed.bench.kv_types.empty());
+  CHECK(typed.bench.k_types == Texts{"f32"});
+  CHECK_FALSE(typed.quiet);
+  const Options plain = options_of("-m m");
+  CHECK(plain.bench.kv_types == Texts{"q8"});
+  CHECK(plain.quiet);
+  ::setenv("PROMPTCACHE_CACHE_TYPE_K", "f32", 1);
+  CHECK(is_refused("-m m"));  // two variables
+  CHECK(options_of("-m m --kv-type q4").bench.kv_types == Texts{"q4"});
+  for (const char* const name :
+       {"PROMPTCACHE_KV_TYPE", "PROMPTCACHE_QUIET", "PROMPTCACHE_CACHE_TYPE_K"})
+    ::unsetenv(name);
 }
