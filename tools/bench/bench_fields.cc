@@ -45,6 +45,9 @@ Fields subject_fields(const BenchSubject& s) {
           {"model_size", s.weight_bytes},
           {"model_n_params", s.n_parameters},
           {"n_threads", s.threads},
+          {"cpu_mask", s.cpu_mask},
+          {"prio", s.priority},
+          {"warmup", s.warms_up},
           {"type_k", s.kv_type},
           {"type_v", s.kv_type},
           {"precision", s.precision}};

@@ -33,6 +33,9 @@ struct BenchSubject {
   std::string kv_type, precision;
   std::uint64_t weight_bytes = 0, n_parameters = 0;
   std::uint32_t threads = 0;
+  std::string cpu_mask = "0x0";  // 0x0: all that the process has, as llama-bench writes it
+  std::int32_t priority = 0;
+  bool warms_up = true;
 };
 
 struct BenchRow {
