@@ -184,3 +184,10 @@ def test_errors_are_in_the_words_of_their_protocol():
     assert event.startswith("event: error\ndata: {") and event.endswith("}\n\n")
     assert failing.broken("/api/chat", "application/x-ndjson", "gone").endswith(b"}\n")
     assert failing.broken("/v1/chat/completions", "application/json", "gone") == b""
+
+
+def test_clusters_that_others_start_are_told_the_same_variables():
+    examples = pathlib.Path(__file__).resolve().parents[2] / "examples/ray"
+    for name in ("Dockerfile", "serve.yaml"):
+        text = (examples / name).read_text()
+        assert [f"{key}={value}" for key, value in commands.SWIFT.items() if f"{key}={value}" not in text] == []
