@@ -116,7 +116,8 @@ Result<std::shared_ptr<const Engine>> Engine::open(const EngineOptions& options)
   PC_CHECK_OK(check_context(*engine->model_, options.context_tokens));
   PC_CHECK_OK(check_states(*engine->model_, options.kv_type));
   // Weights that are not known yet take seconds to read and to pack: first whatever may refuse.
-  // Those that are known are on their way from the disk while the tokenizer is made.
+  // Those that are known are on their way from the disk while the tokenizer is made, and seldom to
+  // be packed again.
   const bool known =
       recall_digest(engine->model_->checkpoint.files, digest_memory(options)).has_value();
   if (!known) PC_CHECK_OK(engine->open_text(options));

@@ -164,6 +164,7 @@ std::string describe_engine(const Engine& engine) {
       .key("context_tokens")
       .value(engine.context_tokens());
   json.key("parameters").value(model.n_parameters).key("weight_bytes").value(model.weight_bytes);
+  json.key("tied_embeddings").value(desc.lm_head.data == desc.embedding.data);
   json.key("weight_types").begin_array();
   for (const std::string& type : weight_types(desc)) json.value(type);
   json.end_array();
