@@ -166,6 +166,7 @@ def floor_of(file, folder, options, n_bytes):
     for path in files:
         evict(path)
     disk = plain_reading_s_a_byte(files) * n_bytes
+    child(options, peer="")  # verifies them, where nobody has since they were forgotten
     warm = child(options, peer="") or sys.exit(1)
     return [disk, warm[1]]
 

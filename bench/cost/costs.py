@@ -14,7 +14,7 @@ cost is the difference of two runs that differ by it alone, so that loading fall
               (ours: behind a mapped module; llama-bench: the same behind a context that was filled, less
               a run that decodes 4 there, whose cost is then added)
 
-By perf, where the machine counts instructions and cache misses; else by Callgrind, which knows AVX2 at
+By perf, where the machine counts instructions, without bytes; else by Callgrind, which knows AVX2 at
 most: both run with AVX2 then (PC_ISA=avx2, and llama-bench of `scripts/peers --avx2`), and bytes are the
 misses of a simulated last cache of 4 MiB, without what writes bring back. llama.cpp with flash attention and
 without it, the fewer instructions count.

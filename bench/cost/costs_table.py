@@ -2,7 +2,7 @@
 
 OURS = "promptcache"
 STEPS = ("prefill", "decode", "first")
-WAYS = {"perf": "counted by perf on this CPU; bytes: misses of its last cache",
+WAYS = {"perf": "counted by perf on this CPU, which does not count bytes from memory",
         "callgrind": "counted by Callgrind, with AVX2 in both; bytes: misses of a simulated last cache of 4 MiB"}
 
 

@@ -1,5 +1,6 @@
-"""Instructions of a program, and the bytes that it has from memory: by perf where the machine counts
-them, else by Callgrind, which simulates a CPU's caches."""
+"""Instructions of a program: by perf where the machine counts them, else by Callgrind. The bytes that it
+has from memory: by Callgrind alone, which simulates a CPU's caches. (What perf calls cache-misses are
+those of the second cache on one maker's CPUs and of the last on another's, without what prefetchers bring.)"""
 
 import os
 import re
@@ -9,7 +10,7 @@ from pathlib import Path
 
 LINE = 64  # bytes of a line of the cache
 LAST_CACHE = (4 << 20, 16, LINE)  # what Callgrind simulates: as a small machine has
-PERF_EVENTS = ("instructions:u", "cache-misses:u")
+INSTRUCTIONS = "instructions:u"
 
 
 class Error(Exception):
@@ -42,24 +43,24 @@ def from_callgrind(totals):
 
 def has_perf():
     try:
-        done = subprocess.run(["perf", "stat", "-x", ",", "-e", ",".join(PERF_EVENTS), "true"], capture_output=True,
+        done = subprocess.run(["perf", "stat", "-x", ",", "-e", INSTRUCTIONS, "true"], capture_output=True,
                               text=True)
     except FileNotFoundError:
         return False
-    return set(PERF_EVENTS) <= perf_values(done.stderr).keys()
+    return INSTRUCTIONS in perf_values(done.stderr)
 
 
 def ran(command, environment):
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, env={**os.environ, **environment})
     if done.returncode:
         said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()] or ["it said nothing"]
-        raise Error(f"{Path(str(command[-1])).name} ended with {done.returncode}: {said[-1]}")
+        raise Error(f"{' '.join(map(str, command))} ended with {done.returncode}: {said[-1]}")
     return done.stderr
 
 
 def by_perf(command, environment, _with_bytes):
-    found = perf_values(ran(["perf", "stat", "-x", ",", "-e", ",".join(PERF_EVENTS), *command], environment))
-    return {"instructions": found[PERF_EVENTS[0]], "bytes": LINE * found[PERF_EVENTS[1]]}
+    found = perf_values(ran(["perf", "stat", "-x", ",", "-e", INSTRUCTIONS, *command], environment))
+    return {"instructions": found[INSTRUCTIONS], "bytes": None}
 
 
 def by_callgrind(command, environment, with_bytes):

@@ -35,7 +35,7 @@ def stat_of(text):
 
 
 class Version1:
-    limit, processes, peak_file = "memory.limit_in_bytes", "cgroup.procs", "memory.max_usage_in_bytes"
+    limit, processes, now_file = "memory.limit_in_bytes", "cgroup.procs", "memory.usage_in_bytes"
     anonymous, files = "rss", "cache"
 
     def __init__(self, name):
@@ -53,12 +53,9 @@ class Version1:
         text = (self.memory / "memory.oom_control").read_text()
         return stat_of(text).get("oom_kill", 0)
 
-    def reset_peak(self):
-        (self.memory / self.peak_file).write_text("0")
-
 
 class Version2:
-    limit, processes, peak_file = "memory.max", "cgroup.procs", "memory.peak"
+    limit, processes, now_file = "memory.max", "cgroup.procs", "memory.current"
     anonymous, files = "anon", "file"
 
     def __init__(self, name):
@@ -74,10 +71,6 @@ class Version2:
 
     def killed(self):
         return stat_of((self.memory / "memory.events").read_text()).get("oom_kill", 0)
-
-    def reset_peak(self):
-        """Its peak is of the group's life: each run has a group of its own."""
-
 
 def version():
     return Version2 if (ROOT / "cgroup.controllers").exists() else Version1
@@ -128,14 +121,14 @@ class Group:
 
 
 class Watch:
-    """with group.watched() as seen: afterwards the most that was anonymous, of files, and in all."""
+    """with group.watched() as seen: afterwards the most that was anonymous, of files, and in all, of what
+    a look each SAMPLE_S saw: the kernel's own peak is of the group's life, in version 2."""
 
     def __init__(self, group):
         self.made, self.over = group.made, threading.Event()
         self.anonymous = self.files = self.peak = self.killed = 0
 
     def __enter__(self):
-        self.made.reset_peak()
         self.killed_before = self.made.killed()
         self.thread = threading.Thread(target=self.watch, daemon=True)
         self.thread.start()
@@ -146,12 +139,11 @@ class Watch:
             found = stat_of((self.made.memory / "memory.stat").read_text())
             self.anonymous = max(self.anonymous, found[self.made.anonymous])
             self.files = max(self.files, found[self.made.files])
+            self.peak = max(self.peak, int((self.made.memory / self.made.now_file).read_text()))
 
     def __exit__(self, *_):
         self.over.set()
         self.thread.join()
-        peak = self.made.memory / self.made.peak_file
-        self.peak = int(peak.read_text()) if peak.exists() else None
         self.killed = self.made.killed() - self.killed_before
 
     def facts(self):
