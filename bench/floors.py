@@ -33,10 +33,10 @@ def together_s(machine, model, sessions, n_new, depth):
 def step_s(machine, model, n_rows, n_logits, n_states, pairs):
     """Seconds of a step of n_rows tokens, of which n_logits go through the last matrix, which reads
     n_states tokens' states and has so many pairs of a query and a key."""
-    embedding = model["vocab_size"] * model["d_model"]
-    head = embedding  # its matrix is read once
-    layers = model["parameters"] - embedding - head
-    read = model["weight_bytes"] * (1 - embedding / model["parameters"])
+    head = model["vocab_size"] * model["d_model"]  # its matrix is read once
+    rows_alone = 0 if model["tied_embeddings"] else head  # of the embeddings, some rows
+    layers = model["parameters"] - rows_alone - head
+    read = model["weight_bytes"] * (1 - rows_alone / model["parameters"])
     read += model["kv_bytes_per_token"] * n_states
     wide = max(machine["f32_gflops"], machine["bf16_gflops"])
     quantised = not {"F32", "F16", "BF16"} >= {t.upper() for t in model["weight_types"]}

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import statistics
+import time
 import subprocess
 from pathlib import Path
 
@@ -57,9 +58,10 @@ def facts(build, shape, quick):
 
 
 def stamp(step, kept):
-    """Notes in a step's JSON which commit it measured: later runs may measure other steps alone."""
+    """Notes in a step's JSON which commit it measured, and when: later runs may measure other steps alone."""
     data = json.loads(step.read_text())
     data["commit"] = json.loads((kept / "facts.json").read_text())["commit"]
+    data["measured"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     step.write_text(json.dumps(data, indent=1) + "\n")
 
 
@@ -245,15 +247,17 @@ def page_name(f):
 
 
 def take_up(f, results, kept):
-    """Steps that this CPU's page has and this build tree has not measured stay as they are."""
+    """Steps that this CPU's page has and this build tree has not measured since stay as they are."""
     page = results / f"{page_name(f)}.json"
     if not page.exists():
         return
     before = json.loads(page.read_text())
     for step, data in before["steps"].items():
-        if not (kept / f"{step}.json").exists():
+        path = kept / f"{step}.json"
+        own = json.loads(path.read_text()) if path.exists() else None
+        if own is None or own.get("measured", "") <= data.get("measured", ""):
             stamped = {**data, "commit": data.get("commit", before["facts"]["commit"])}
-            (kept / f"{step}.json").write_text(json.dumps(stamped, indent=1) + "\n")
+            path.write_text(json.dumps(stamped, indent=1) + "\n")
 
 
 def write(kept, results):

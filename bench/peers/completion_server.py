@@ -1,5 +1,6 @@
 """A server that speaks llama.cpp's POST /completion: llama.cpp's own, or promptcache serve."""
 
+import contextlib
 import http.client
 import json
 import os
@@ -75,19 +76,17 @@ class CompletionServer:
     def complete(self, tokens, n_predict=1, cache=True):
         """A greedy answer: seconds to its first event that has a token, its text, and the server's counters."""
         self.drain()
-        begin, first, text, end = time.perf_counter(), None, "", {}
-        connection, response = self.open("POST", "/completion", {
-            "prompt": list(tokens), "n_predict": n_predict, "temperature": 0, "top_k": 1, "cache_prompt": cache,
-            "stream": True})
-        if response.status != 200:
-            raise Error(f"{response.status}: {response.read()[:300].decode(errors='replace')}")
-        for event in events(response):
-            if event.get("tokens") or event.get("content") or event.get("stop"):
-                first = first or time.perf_counter() - begin
-            text += event.get("content") or ""
-            end = event if event.get("stop") else end
-        connection.close()
-        return {"s": first, "text": text, **counted(end)}
+        begin = time.perf_counter()
+        try:
+            connection, response = self.open("POST", "/completion", {
+                "prompt": list(tokens), "n_predict": n_predict, "temperature": 0, "top_k": 1, "cache_prompt": cache,
+                "stream": True})
+            with contextlib.closing(connection):
+                if response.status != 200:
+                    raise Error(f"{response.status}: {response.read()[:300].decode(errors='replace')}")
+                return answer_of(events(response), begin)
+        except http.client.HTTPException as error:
+            raise Error(f"the answer broke off ({type(error).__name__}); the server said: {self.last_words()}") from error
 
     def idle(self):
         """Waits until ours has kept what it computed, which it does while nobody waits."""
@@ -107,6 +106,20 @@ class CompletionServer:
                 self.process.kill()
                 self.process.wait()
         self.process.stderr.close()
+
+
+def answer_of(found, begin):
+    """What complete() returns, of a stream's events."""
+    first, text = None, ""
+    for event in found:
+        if event.get("error"):
+            raise Error(f"an error amid the answer: {event['error']}")
+        if event.get("tokens") or event.get("content") or event.get("stop"):
+            first = first or time.perf_counter() - begin
+        text += event.get("content") or ""
+        if event.get("stop"):
+            return {"s": first, "text": text, **counted(event)}
+    raise Error("the answer broke off before its last event")
 
 
 def events(response):

@@ -23,8 +23,9 @@ CACHE_GB = 2  # states of the longest prompts, several times over
 
 
 def converted(file, folder):
-    """A folder with the model in OpenVINO's form; made when it is first asked for."""
-    home = Path(folder) / Path(file).stem
+    """A folder with the model in OpenVINO's form; made when this very file is first asked for."""
+    is_of = Path(file).stat()
+    home = Path(folder) / f"{Path(file).stem}-{is_of.st_size}-{is_of.st_mtime_ns}"
     if not (home / "whole").exists():
         home.mkdir(parents=True, exist_ok=True)
         link = home / Path(file).name

@@ -36,6 +36,7 @@ our figures alone.
 """
 
 import argparse
+import contextlib
 import importlib.util
 import json
 import os
@@ -94,7 +95,8 @@ class Worker:
         return self.answer()
 
     def close(self):
-        self.process.stdin.close()
+        with contextlib.suppress(BrokenPipeError):  # of one that has ended
+            self.process.stdin.close()
         self.process.wait()
 
 

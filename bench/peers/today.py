@@ -17,15 +17,17 @@
 Peers are those that scripts/peers installed; one that is missing, or fails, is named with why, and the
 others go on. All have the same threads. Engines take turns row by row; in the first turn each setting of
 a peer is measured (flash attention on and off; OpenVINO's tokens at once), later ones have the fastest
-of the row alone, and that one counts. The floor is bench/floors.py's, of what machine_bench measures
+of the row alone, and that one counts. Each is warm: before what is timed comes the like of it with other
+text, but before a prompt of 4096 tokens. The floor is bench/floors.py's, of what machine_bench measures
 before each turn. First tokens check themselves: a server that computed more than the new tokens (its own
 counters) is reported, and the greedy text of eight tokens is compared with ours. Let the machine do
-nothing else.
+nothing else. What was measured is written after each turn.
 """
 
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -76,9 +78,11 @@ class Measured:
         self.samples[row.title].setdefault(engine, {}).setdefault(setting, []).append(sample)
 
     def settings(self, row, engine):
-        """Those of the next turn: all, or the fastest of what was measured."""
+        """Those of the next turn: all, or the one that was the fastest in the first."""
         found = self.samples[row.title].get(engine.name)
-        return [today_table.fastest(found)] if found else list(engine.settings_of(row))
+        if not found:
+            return list(engine.settings_of(row))
+        return [today_table.fastest({setting: samples[:1] for setting, samples in found.items()})]
 
 
 def turn(number, measured, taking_part):
@@ -88,43 +92,63 @@ def turn(number, measured, taking_part):
                 for setting, sample in engine.measure(row, measured.settings(row, engine), number).items():
                     measured.add(row, engine.name, setting, sample)
                     print(f"  {row.title}: {today_table.sample_line(engine.name, setting, row, sample)}", flush=True)
-            except engines.FAILURES as error:
+            except Exception as error:  # whatever a peer does, the others go on
                 measured.missing[engine.name] = f"{row.title}: {engines.sentence(error)}"
                 print(f"{engine.name} is left out from here on: {measured.missing[engine.name]}", file=sys.stderr)
                 engine.close()
 
 
+class Run:
+    """Turns of all engines, and what they have measured so far."""
+
+    def __init__(self, a, folder):
+        self.a, self.context = a, engines.Context(a, Path(folder), text_tokens(a))
+        self.rows = rows_of(a.rows, 8 if a.quick else 1)
+        self.taking_part, missing = engines.all_of(self.context, a.only)
+        self.measured, self.machines, self.loads = Measured(self.rows, missing), [], []
+        self.model = None
+
+    def turn(self, number):
+        self.loads.append(host.load())
+        self.machines.append(floors.machine(self.a.build, self.a.threads))
+        print(f"turn {number + 1} of {self.a.turns}; load {self.loads[-1]:.1f}; reads "
+              f"{self.machines[-1]['read_gb_per_s']:.1f} GB/s", flush=True)
+        turn(number, self.measured, self.taking_part)
+        self.model = self.model or self.context.describe()
+
+    def result(self):
+        a, machines = self.a, self.machines
+        return {"file": a.model.name, "bytes": a.model.stat().st_size, "threads": a.threads, "turns": len(machines),
+                "host": host.describe(), "loads": self.loads, "machines": machines, "model": self.model,
+                "engines": {e.name: e.said() for e in self.taking_part}, "missing": self.measured.missing,
+                "rows": [{**row.facts(), "floors_s": [row.floor_s(m, self.model) for m in machines],
+                          "samples": self.measured.samples[row.title]} for row in self.rows]}
+
+    def close(self):
+        for engine in self.taking_part:
+            engine.close()
+        self.context.close()
+
+
 def measure(a, folder):
-    context = engines.Context(a, Path(folder), text_tokens(a))
-    rows = rows_of(a.rows, 8 if a.quick else 1)
-    taking_part, missing = engines.all_of(context, a.only)
-    measured, machines, loads = Measured(rows, missing), [], []
+    run = Run(a, folder)
     try:
         for number in range(a.turns):
-            loads.append(host.load())
-            machines.append(floors.machine(a.build, a.threads))
-            print(f"turn {number + 1} of {a.turns}; load {loads[-1]:.1f}; reads "
-                  f"{machines[-1]['read_gb_per_s']:.1f} GB/s", flush=True)
-            turn(number, measured, taking_part)
-        model = context.describe()
-        said = {e.name: e.said() for e in taking_part}
+            run.turn(number)
+            result = run.result()
+            if a.json:
+                a.json.write_text(json.dumps(result, indent=1) + "\n")
     finally:
-        for engine in taking_part:
-            engine.close()
-    return {"file": a.model.name, "bytes": a.model.stat().st_size, "threads": a.threads, "turns": a.turns,
-            "host": host.describe(), "loads": loads, "machines": machines, "model": model, "engines": said,
-            "missing": measured.missing,
-            "rows": [{**row.facts(), "floors_s": [row.floor_s(m, model) for m in machines],
-                      "samples": measured.samples[row.title]} for row in rows]}
+        run.close()
+    return result
 
 
 def main():
     a = parse_arguments()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("today.py: ended from outside"))  # its servers go, too
     with tempfile.TemporaryDirectory(prefix="bench_today.") as folder:
         result = measure(a, folder)
     print(*today_table.page(result), sep="\n")
-    if a.json:
-        a.json.write_text(json.dumps(result, indent=1) + "\n")
 
 
 if __name__ == "__main__":

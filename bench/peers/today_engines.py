@@ -10,7 +10,7 @@ from pathlib import Path
 
 import installed
 import side_by_side
-from completion_server import CompletionServer, Error as ServerError, llama_server, promptcache_serve
+from completion_server import CompletionServer, llama_server, promptcache_serve
 from today_rows import ALL, SESSIONS, new_tokens
 
 HERE = Path(__file__).resolve().parent
@@ -25,9 +25,6 @@ ONE = ""  # the setting of an engine that has one
 
 class Error(Exception):
     """An engine that cannot measure a row, in one sentence."""
-
-
-FAILURES = (Error, ServerError, OSError, side_by_side.Ended, subprocess.CalledProcessError, ValueError, KeyError)
 
 
 def sentence(error):
@@ -53,8 +50,9 @@ class Context:
             at = (at + n) % (len(self.tokens) - n)
         return self.tokens[at:at + n]
 
-    def new(self, row, turn):
-        return new_tokens(self.tokens, row.depth, row.n, FIRSTS.index(row.n) + turn * len(FIRSTS))
+    def new(self, row, turn, warms_up=False):
+        number = FIRSTS.index(row.n) + turn * len(FIRSTS)
+        return new_tokens(self.tokens, row.depth, row.n, 2 * number + warms_up)
 
     def worker(self):
         """promptcache in a process that stays, called through its C API."""
@@ -68,6 +66,11 @@ class Context:
         """What the engine says of the model; where the file lies is nobody's business."""
         return {name: value for name, value in self.worker().call("describe").items() if name != "path"}
 
+    def close(self):
+        if self.in_process:
+            self.in_process.close()
+            self.in_process = None
+
 
 def run_json(command):
     return json.loads(said_by(command))
@@ -75,6 +78,11 @@ def run_json(command):
 
 def said_by(command):
     return subprocess.run([str(c) for c in command], check=True, capture_output=True, text=True).stdout
+
+
+def cold(row):
+    """A second behind half a minute of computing changes nothing: a long prompt is computed once."""
+    return ["--no-warmup"] if row.n > 1024 else []
 
 
 def rows_of_bench(said):
@@ -101,8 +109,7 @@ class Ours(Engine):
     def measure(self, row, settings, turn):
         c = self.context
         if row.kind == "first":
-            if turn == 0:  # the module is encoded, and what is written once is written
-                c.worker().call("first", row.depth, row.n)
+            c.worker().call("first", row.depth, row.n)  # warms up: at first the module is encoded
             return {ONE: c.worker().call("first", row.depth, row.n)}
         found = rows_of_bench(run_json([
             c.command, "bench", "-q", "-m", c.model, "-t", c.threads, "-r", 1, "-o", "json", *self.tests(row),
@@ -115,7 +122,7 @@ class Ours(Engine):
         if row.kind == "together":
             return ["-p", 0, "-n", row.n, "--cached", row.depth, "--sessions", SESSIONS]
         tokens = ["-p", row.n, "-n", 0] if row.kind == "prefill" else ["-p", 0, "-n", row.n]
-        return [*tokens, "-d", row.depth, "--sessions", 0, "--cached", 0]
+        return [*tokens, "-d", row.depth, "--sessions", 0, "--cached", 0, *cold(row)]
 
     def said(self):
         facts, command = self.context.describe(), [self.context.command, "--version"]
@@ -123,9 +130,7 @@ class Ours(Engine):
         return f"promptcache {version.split()[-1]} ({facts['isa']['selected']}); states in {facts['kv_type']}"
 
     def close(self):
-        if self.context.in_process:
-            self.context.in_process.close()
-            self.context.in_process = None
+        self.context.close()
 
 
 class Served(Engine):
@@ -148,6 +153,8 @@ class Served(Engine):
         if setting not in self.filled:  # its beginning is computed once, and is what is found afterwards
             server.complete(document)
             self.filled.add(setting)
+        self.settled(server)
+        server.complete(document + self.context.new(row, turn, warms_up=True))
         prompt = document + self.context.new(row, turn)
         self.settled(server)
         sample = server.complete(prompt)
@@ -210,7 +217,7 @@ class LlamaBench(Served):
         flash = ",".join("1" if s == FLASH else "0" for s in settings)
         tokens = ["-p", row.n, "-n", 0] if row.kind == "prefill" else ["-p", 0, "-n", row.n]
         for test in run_json([self.programs["llama-bench"], "-m", c.model, "-t", c.threads, "-r", 1, "-o", "json",
-                              "-fa", flash, *tokens, "-d", row.depth, *self.warm_up(row)]):
+                              "-fa", flash, *tokens, "-d", row.depth, *cold(row)]):
             seconds = test["samples_ns"][0] / 1e9
             flash_on = test["flash_attn"] in (1, True, "on")
             found[FLASH if flash_on else PLAIN] = {"s": seconds / (row.n if row.kind == "decode" else 1)}
@@ -223,12 +230,10 @@ class LlamaBench(Served):
         said = said_by([self.programs["llama-batched-bench"], "-m", c.model, "-t", c.threads, "-c", room + 512, "-pps",
                         "-npp", row.depth, "-ntg", row.n, "-npl", SESSIONS, *([] if apart else ["-kvu"]),
                         "-fa", "off" if setting == PLAIN else "on", "--output-format", "jsonl"])
-        test = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
-        return test["t_tg"] / (row.n * SESSIONS)
-
-    def warm_up(self, row):
-        """A second behind a minute of computing changes nothing: the long prompt is computed once."""
-        return ["--no-warmup"] if row.n > 1024 else []
+        tests = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+        if len(tests) != 1:
+            raise Error(f"llama-batched-bench wrote {len(tests)} tests where one was asked for")
+        return tests[0]["t_tg"] / (row.n * SESSIONS)
 
     def said(self):
         return installed.line_of(self.name, self.facts) + "; states in f16"
@@ -275,12 +280,15 @@ class OpenVino(Engine):
     def sample(self, row, worker, turn):
         c = self.context
         if row.kind == "prefill":
+            if turn == 0 or not cold(row):  # what it makes at a prompt's first size is made
+                worker.call("answer", c.beginning(row.n, 0), 1)
             return {"s": worker.call("answer", c.beginning(row.n, turn + 1), 1)["s"]}
-        document = c.tokens[:row.depth] or c.tokens[:1]
-        worker.call("answer", document, 1)
+        document = c.tokens[:row.depth]
         if row.kind == "decode":
-            return {"s": worker.call("answer", document, row.n + 1)["token_s"]}
-        prompt = c.tokens[:row.depth] + c.new(row, turn)
+            worker.call("answer", document or c.tokens[:1], 1)
+            return {"s": worker.call("answer", document or c.tokens[:1], row.n + 1)["token_s"]}
+        worker.call("answer", document + c.new(row, turn, warms_up=True), 1)
+        prompt = document + c.new(row, turn)
         sample = {"s": worker.call("answer", prompt, 1)["s"]}
         if turn == 0:
             sample["text"] = worker.call("answer", prompt, ANSWER)["text"]

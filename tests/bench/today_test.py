@@ -12,6 +12,7 @@ sys.path[:0] = [str(places.SOURCE / "bench"), str(places.SOURCE / "bench/peers")
 import completion_server
 import installed
 import report
+import today
 import today_engines
 import today_rows
 import today_table
@@ -20,7 +21,7 @@ HOST = {"cpu": "Made-up", "family": "1", "model": "2", "cores": 2, "kernel": "6.
         "governor": "performance", "virtual": False}
 MACHINE = {"read_gb_per_s": 30.0, "f32_gflops": 100.0, "bf16_gflops": 200.0, "int8_gops": 400.0}
 MODEL = {"vocab_size": 10, "d_model": 10, "parameters": 1000, "weight_bytes": 1000, "kv_bytes_per_token": 2,
-         "weight_types": ["Q8_0"], "layers": 1, "heads": 1, "head_dim": 10, "kv_type": "bf16"}
+         "tied_embeddings": False, "weight_types": ["Q8_0"], "layers": 1, "heads": 1, "head_dim": 10, "kv_type": "bf16"}
 
 
 def samples(*seconds, **facts):
@@ -53,6 +54,12 @@ class Rows(unittest.TestCase):
         weights, states = 1000 * (1 - 100 / 1000), 2.0
         self.assertAlmostEqual(alone, (weights + states * 2048) / 1e6)
         self.assertAlmostEqual(together, (weights + states * (2048 + 16 * 16)) / 16 / 1e6)
+
+    def test_embeddings_that_are_the_last_matrix_are_read(self):
+        slow = {**MACHINE, "read_gb_per_s": 1e-3}
+        row = today_rows.Row("decode", 32, 0)
+        self.assertAlmostEqual(row.floor_s(slow, MODEL), 900 / 1e6)
+        self.assertAlmostEqual(row.floor_s(slow, {**MODEL, "tied_embeddings": True}), 1000 / 1e6)
 
     def test_what_is_decoded_together_multiplies_for_each(self):
         fast = {**MACHINE, "read_gb_per_s": 1e9}
@@ -92,6 +99,22 @@ class Page(unittest.TestCase):
         one = row(promptcache={"": samples(1)}, **{"llama.cpp": {"slow": samples(9), "fast": samples(3)}})
         self.assertEqual(today_table.best(one, "llama.cpp"), ("fast", [3]))
         self.assertEqual(today_table.chosen(result(one), "llama.cpp"), "fast: prefill 512")
+
+    def test_a_rate_is_that_of_the_median_second(self):
+        found = self.cells("prefill 512", row(promptcache={"": samples(1)}, **{"llama.cpp": {"": samples(2, 6)}}))
+        self.assertEqual(found["llama.cpp"], "128 (85 to 256); **4.00×**")
+
+    def test_a_setting_that_all_turns_had_counts(self):
+        one = row(promptcache={"": samples(1)}, **{"llama.cpp": {"lucky": samples(1.9), "kept": samples(2, 3, 4)}})
+        self.assertEqual(today_table.best(one, "llama.cpp"), ("kept", [2, 3, 4]))
+
+    def test_the_setting_of_the_first_turn_stays(self):
+        rows = today_rows.rows_of(("prefill",))
+        measured, engine = today.Measured(rows, {}), type("Engine", (), {"name": "x"})()
+        for setting, first in (("a", 2.0), ("b", 3.0)):
+            measured.add(rows[0], "x", setting, {"s": first})
+        measured.add(rows[0], "x", "a", {"s": 9.0})
+        self.assertEqual(measured.settings(rows[0], engine), ["a"])
 
     def test_a_servers_first_token_stands_beside_our_servers(self):
         one = row("first", 16, 4096, promptcache={"": samples(0.1)}, OpenVINO={"": samples(0.3)},
@@ -137,13 +160,25 @@ class Kept(unittest.TestCase):
                                         "steps": {"shape-today": result(file="random.gguf"),
                                                   "today": result(file="before.gguf")}}))
             (kept / "facts.json").write_text(json.dumps(self.FACTS))
-            (kept / "today.json").write_text(json.dumps({**result(), "commit": "new"}))
+            (kept / "today.json").write_text(json.dumps({**result(), "commit": "new", "measured": "2026-01-31"}))
             report.take_up(self.FACTS, results, kept)
             report.write(kept, results)
             steps = json.loads(page.read_text())["steps"]
             self.assertEqual({name: (step["file"], step["commit"]) for name, step in steps.items()},
                              {"shape-today": ("random.gguf", "old"), "today": ("m.gguf", "new")})
             self.assertIn("* measured at old: shape-today", page.with_suffix(".md").read_text())
+
+
+    def test_what_was_measured_last_is_kept(self):
+        for own, page, kept_is in (("", "", "page"), ("2026-02-01", "2026-01-31", "own"),
+                                   ("2026-01-31", "2026-02-01", "page"), ("2026-01-31", "", "own")):
+            with tempfile.TemporaryDirectory() as folder:
+                folder = Path(folder)
+                (folder / "today.json").write_text(json.dumps({"commit": "own", "measured": own}))
+                (folder / "made-up-family-1.json").write_text(json.dumps(
+                    {"facts": self.FACTS, "steps": {"today": {"commit": "page", "measured": page}}}))
+                report.take_up(self.FACTS, folder, folder)
+                self.assertEqual(json.loads((folder / "today.json").read_text())["commit"], kept_is)
 
 
 class Servers(unittest.TestCase):
@@ -157,6 +192,14 @@ class Servers(unittest.TestCase):
         lines = iter([b'data: {"content": "a"}\n', b"\n", b": ping\n", b"data: [DONE]\n", b""])
         response = type("Response", (), {"readline": lambda self: next(lines)})()
         self.assertEqual(list(completion_server.events(response)), [{"content": "a"}])
+
+    def test_an_answer_has_its_last_event(self):
+        whole = [{"content": "a"}, {"stop": True, "timings": {"prompt_n": 3}}]
+        self.assertEqual(completion_server.answer_of(whole, 0.0)["computed"], 3)
+        with self.assertRaisesRegex(completion_server.Error, "broke off"):
+            completion_server.answer_of(whole[:1], 0.0)
+        with self.assertRaisesRegex(completion_server.Error, "an error amid the answer: {'message': 'no memory'}"):
+            completion_server.answer_of([{"content": "a"}, {"error": {"message": "no memory"}}], 0.0)
 
     def test_modules_that_wait(self):
         self.assertEqual(completion_server.waiting("a 1\npromptcache_modules_waiting 3\nb 2\n"), 3)
@@ -177,7 +220,8 @@ class Answering:
 class FirstTokens(unittest.TestCase):
     def setUp(self):
         tokens = list(range(9000))
-        context = type("Context", (), {"tokens": tokens, "new": lambda self, row, turn: [turn + 1] * row.n})()
+        context = type("Context", (), {"tokens": tokens, "new": lambda self, row, turn, warms_up=False: [
+            100 * warms_up + turn + 1] * row.n})()
         self.engine = today_engines.Served(context)
         self.engine.server = lambda setting: self.server
         self.server = Answering()
@@ -187,7 +231,11 @@ class FirstTokens(unittest.TestCase):
         for turn in range(2):
             self.engine.first(self.row, "a", turn)
         self.assertEqual([(len(tokens), n) for tokens, n in self.server.asked],
-                         [(512, 1), (528, 1), (528, today_engines.ANSWER), (528, 1)])
+                         [(512, 1), (528, 1), (528, 1), (528, today_engines.ANSWER), (528, 1), (528, 1)])
+
+    def test_what_warms_up_has_another_end(self):
+        self.engine.first(self.row, "a", 0)
+        self.assertEqual([tokens[512:513] for tokens, _ in self.server.asked[1:3]], [(101,), (1,)])
 
     def test_a_text_is_that_of_the_longer_answer(self):
         self.assertEqual(self.engine.first(self.row, "a", 0)["text"], "8 tokens")
@@ -197,8 +245,9 @@ class FirstTokens(unittest.TestCase):
         a = type("Arguments", (), {"model": Path("m"), "threads": 1, "build": Path("b"), "peers": Path("p")})
         context = today_engines.Context(a, Path("f"), [i % 700 for i in range(9000)])
         rows = today_rows.rows_of(("first",), 8)
-        beginnings = [context.new(row, turn)[0] for turn in range(3) for row in rows]
-        self.assertEqual(len(set(beginnings)), 6)
+        beginnings = [context.new(row, turn, warms_up)[0] for turn in range(3) for row in rows
+                      for warms_up in (False, True)]
+        self.assertEqual(len(set(beginnings)), 12)
 
 
 class Installed(unittest.TestCase):
