@@ -47,7 +47,8 @@ void add_completed(Kernels table, Supported& supported) {
       if (__builtin_cpu_supports("avx512bf16")) amx.attend = attend_amx;
       supported.add(amx);
     }
-    table.timed_on = "AMD Zen 4";
+    const bool bf16 = std::strcmp(table.name, "avx512_bf16") == 0;
+    table.timed_on = bf16 ? "AMD Zen 4 and Zen 5" : "AMD Zen 4";
   } else if (avx512 || std::strcmp(table.name, "avx2") == 0) {
     table.matmul_packed = matmul_packed_avx2;
     if (!avx512) table.timed_on = "AMD Zen 4";
