@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "runtime/backend/layer_parts.h"  // n_state_numbers

@@ -1,5 +1,6 @@
 // A conversation in the terminal.
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <optional>

@@ -1,5 +1,7 @@
 #include "tools/command/help_text.h"
 
+#include <algorithm>
+
 namespace pc::cli {
 
 std::string help_entry(std::string_view left, std::string_view right) {

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <system_error>
 
 #include "tools/command/command_line.h"
 #include "tools/manual/completion.h"

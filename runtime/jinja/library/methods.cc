@@ -1,5 +1,6 @@
 #include "runtime/jinja/library/methods.h"
 
+#include <algorithm>
 #include <array>
 
 #include "runtime/jinja/values/iterate.h"

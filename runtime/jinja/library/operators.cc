@@ -1,5 +1,6 @@
 #include "runtime/jinja/library/operators.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 

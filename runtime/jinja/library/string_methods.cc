@@ -1,4 +1,5 @@
 // Methods of strings that give a string or an answer about one.
+#include <algorithm>
 #include <array>
 #include <cstring>
 

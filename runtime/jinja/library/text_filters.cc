@@ -1,4 +1,5 @@
 // Filters that make a text of a text, and those that mark it as safe HTML.
+#include <algorithm>
 #include <array>
 
 #include "base/utf8.h"

@@ -4,6 +4,7 @@
 // Threads: thread-compatible.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "runtime/cpu/states/kv_q4.h"

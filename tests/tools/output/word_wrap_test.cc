@@ -1,5 +1,6 @@
 #include "tools/output/word_wrap.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/support/random.h"

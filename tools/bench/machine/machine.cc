@@ -15,6 +15,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <system_error>
 #include <vector>
 
 #include "tools/output/sizes.h"

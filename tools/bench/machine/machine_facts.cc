@@ -6,6 +6,7 @@
 #include <locale>
 #include <set>
 #include <sstream>
+#include <system_error>
 
 namespace pc::cli {
 namespace {

@@ -1,5 +1,6 @@
 #include "runtime/constrain/automata/number_range.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <string>

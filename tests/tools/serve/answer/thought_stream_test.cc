@@ -1,5 +1,6 @@
 #include "tools/serve/answer/thought_stream.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <random>
 #include <string>
