@@ -1,7 +1,7 @@
 // How fast are matrix products with each weight type, and how far is that from the floor?
 //
 //   gemm_bench [--shape KxN] [--rows 1,8,16,32,64,128,512] [--types Q4_0,...] [--isa a,b]
-//              [--threads 0] [--repeat 7] [--gated] [--json]
+//              [--threads 0] [--repeat 7] [--offset 0] [--gated] [--json]
 //
 // For each type and number of rows: y = x W^T as runtime/cpu/products/gemm.h does it, packed
 // where the kernels multiply packed weights, over as many matrices as fill
@@ -11,7 +11,8 @@
 // larger of bytes over bandwidth and operations over peak, of the multiplier that
 // the type's path uses (8-bit integers, bf16 or f32), measured in this run.
 // x is uniform, or with --gated what a feed-forward layer's last matrix gets,
-// silu(normal) * normal, where outliers rule half of the groups of 32.
+// silu(normal) * normal, where outliers rule half of the groups of 32. Stored weights begin
+// --offset bytes behind a cache line: files align tensors to half of one, or less.
 
 #include <algorithm>
 #include <cmath>
@@ -46,7 +47,7 @@ struct Arguments {
   std::vector<std::uint32_t> rows{1, 8, 16, 32, 64, 128, 512};
   std::vector<Type> types{Type::kQ4_0, Type::kQ4_K, Type::kQ6_K, Type::kQ8_0, Type::kBf16};
   std::vector<const simd::Kernels*> tables;
-  std::uint32_t threads = 0, repeat = 7;
+  std::uint32_t threads = 0, repeat = 7, offset = 0;
   bool json = false, gated = false;
 };
 
@@ -125,6 +126,9 @@ Arguments parse(int argc, char** argv) {
       for (const auto& part : split(value)) a.tables.push_back(table_of(part));
     } else if (arg == "--threads") {
       a.threads = static_cast<std::uint32_t>(std::atoi(value.c_str()));
+    } else if (arg == "--offset") {
+      a.offset = static_cast<std::uint32_t>(std::atoi(value.c_str()));
+      if (a.offset % 4 != 0 || a.offset >= 64) die("--offset wants a multiple of 4 below 64");
     } else if (arg == "--repeat") {
       a.repeat = static_cast<std::uint32_t>(std::max(1, std::atoi(value.c_str())));
     } else {
@@ -136,10 +140,9 @@ Arguments parse(int argc, char** argv) {
   return a;
 }
 
-// Room for `count` things of so many bytes, in large pages where the kernel has them: so a model's
-// packed weights are mapped.
-AlignedBuffer<std::byte> large_pages(std::size_t count, std::size_t size) {
-  AlignedBuffer<std::byte> room(count * size);
+// Room in large pages where the kernel has them: so a model's packed weights are mapped.
+AlignedBuffer<std::byte> large_pages(std::size_t n_bytes) {
+  AlignedBuffer<std::byte> room(n_bytes);
   expect_all(room.span());
   return room;
 }
@@ -151,17 +154,17 @@ struct Weights {
   std::vector<pc_tensor> tensors;
   std::unordered_map<const void*, const std::byte*> packed;
 
-  Weights(Type type, std::uint32_t k, std::uint32_t n) {
+  Weights(Type type, std::uint32_t k, std::uint32_t n, std::uint32_t offset) {
     const std::size_t size = (simd::bytes_of(type, std::size_t{n} * k) + 63) / 64 * 64;
     const bool packs = simd::packs(type);
     const std::size_t packed_size = packs ? simd::packed_bytes(type, n, k) : 0;
     bytes = static_cast<double>(packs ? packed_size : size);
     const auto count = static_cast<std::size_t>(static_cast<double>(kBytes) / bytes) + 1;
-    stored = large_pages(count, size);
-    panels = large_pages(count, packed_size);
+    stored = large_pages(count * size + offset);
+    panels = large_pages(count * packed_size);
     std::uint32_t state = 1;
     for (std::size_t i = 0; i < count; ++i) {
-      const std::span<std::byte> w = stored.span().subspan(i * size, size);
+      const std::span<std::byte> w = stored.span().subspan(i * size + offset, size);
       for (std::byte& b : w) {
         state = state * 1664525u + 1013904223u;
         b = static_cast<std::byte>(state >> 24 & 0x3b);  // as halves: finite, and below 1
@@ -258,7 +261,7 @@ int run(const Arguments& a) {
   JsonWriter json(&text);
   json.begin_array();
   for (const Type type : a.types) {
-    const Weights weights(type, a.k, a.n);
+    const Weights weights(type, a.k, a.n, a.offset);
     for (const std::uint32_t m : a.rows) {
       const double ops = 2.0 * m * a.k * a.n;
       const double floor =

@@ -54,6 +54,16 @@ class Bench(CommandTest):
                 for ns, rate in zip(t["samples_ns"], t["samples_ts"]):
                     self.assertAlmostEqual(rate, tokens * 1e9 / ns, delta=rate * 1e-3)
 
+    def test_weights_have_been_verified_before_the_machine_is_measured(self):
+        measure = ["bench", "-m", QUANTISED, "-t", "1", "-p", "8", "-n", "0", "--cached", "0", "-r", "1"]
+        self.command(*measure)
+        time.sleep(0.3)  # the packed file's times say whether it has changed
+        stamps = list((self.cache / "packed/used").iterdir())
+        self.assertEqual(len(stamps), 1)
+        stamps[0].unlink()
+        self.command(*measure)
+        self.assertTrue(stamps[0].read_text().startswith("verified boot="))
+
     def test_markdown_has_the_columns_of_llama_bench(self):
         lines = self.bench().splitlines()
         self.assertEqual(cells(lines[0])[:7], ["model", "size", "params", "backend", "threads", "test", "t/s"])

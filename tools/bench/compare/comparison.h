@@ -51,7 +51,8 @@ struct Comparison {
 };
 
 // Throws Failure where a test has too many samples to be compared.
-Comparison compare_reports(const std::vector<ReportRow>& a, const std::vector<ReportRow>& b);
+Comparison compare_reports(const std::vector<ReportRow>& before,
+                           const std::vector<ReportRow>& after);
 
 // What a row is called beside its test: "model.gguf" and "2" of model_filename and n_threads.
 std::vector<std::string> parameter_values(const ReportRow& row,
