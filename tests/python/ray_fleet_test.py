@@ -1,6 +1,8 @@
 """A fleet of three nodes with stores of their own: answers, protocols, routing, exchange."""
 
+import contextlib
 import json
+import socket
 
 import pytest
 
@@ -15,7 +17,17 @@ def model(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def three(tmp_path_factory, model):
+def taken():
+    """What Ray Serve binds by default, as a fleet beside this one has it, or Consul, or a JMX exporter."""
+    with contextlib.ExitStack() as held:
+        for port in (8404, 8500, 9101, 9500):
+            with contextlib.suppress(OSError):  # so it is taken already
+                held.enter_context(socket.create_server(("", port)))
+        yield
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory, model, taken):
     with fleet(tmp_path_factory.mktemp("fleet"), 3, model=model) as started:
         yield started
 

@@ -12,7 +12,7 @@ if os.geteuid() != 0 or not shutil.which("ip"):
     pytest.skip("SKIPPED: network namespaces are root's, by `ip` of iproute2", allow_module_level=True)
 
 import ray_support
-from ray_support import SLOW, Single, model_in, wait_until
+from ray_support import SLOW, Single, free_ports, model_in, wait_until
 
 import ray  # isort: skip
 from ray import serve  # isort: skip
@@ -66,7 +66,7 @@ class Apart(ray_support.Fleet):
     def __init__(self, folder, network, **options):
         self.folder, self.network = pathlib.Path(folder), network
         self.environment = {**os.environ, **HEALTH}
-        self.head = f"{NET}.1:{ray_support.free_port()}"
+        self.head = f"{NET}.1:{free_ports(1)[0]}"
         try:
             self.begin(**options)
         except BaseException:
@@ -79,7 +79,7 @@ class Apart(ray_support.Fleet):
         for i in range(len(self.network.names)):
             self.start_node(i)
         ray.init(address=self.head, _node_ip_address=f"{NET}.1", log_to_driver=False)
-        self.port = ray_support.free_port()
+        (self.port,) = free_ports(1)
         serve.start(proxy_location="HeadOnly", http_options={"host": "0.0.0.0", "port": self.port})
         self.run(replicas=len(self.network.names), directory=str(self.folder / "stores"),
                  options=ray_support.SERVED, **options)  # fmt: skip

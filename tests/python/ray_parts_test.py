@@ -1,9 +1,11 @@
 """The fleet's parts that need no Ray: rates, reports, pages, the directory, errors, a server as a child."""
 
+import argparse
 import json
 import os
 import pathlib
 import signal
+import socket
 import stat
 import subprocess
 import sys
@@ -19,6 +21,7 @@ from promptcache.ray.asked import Asked
 from promptcache.ray.directory import Directory, Report
 from promptcache.ray.explained import explained, route_of
 from promptcache.ray.pages import merged
+from promptcache.ray.ports import check_free, free_ports, own_ports
 from promptcache.ray.rates import Rates
 
 
@@ -191,3 +194,33 @@ def test_clusters_that_others_start_are_told_the_same_variables():
     for name in ("Dockerfile", "serve.yaml"):
         text = (examples / name).read_text()
         assert [f"{key}={value}" for key, value in commands.SWIFT.items() if f"{key}={value}" not in text] == []
+
+
+def test_ports_are_free_different_and_nobody_is_given_them_unasked():
+    ranges = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+    first, _ = map(int, ranges.read_text().split()) if ranges.exists() else (49152, 65535)
+    held = [socket.create_server(("127.0.0.1", port)) for port in free_ports(300)]
+    taken = {one.getsockname()[1] for one in held}
+    for _ in range(200):  # of ten thousand, so that a taken one would be drawn
+        ports = set(free_ports(4))
+        assert len(ports) == 4 and not ports & taken and max(ports) < max(first, 30000)
+    for one in held:
+        one.close()
+    assert len(set(own_ports().values())) == len(own_ports())
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "0.0.0.0", "no.such.host.invalid", "192.0.2.77"])
+def test_an_address_that_is_taken_or_not_here_is_said_before_ray_starts(host):
+    with socket.create_server(("0.0.0.0", 0)) as one:
+        with pytest.raises(errors.InvalidArgument, match="--port"):
+            check_free(host, one.getsockname()[1])
+    check_free("127.0.0.1", free_ports(1)[0])
+
+
+@pytest.mark.parametrize("port", ["-1", "0", "65536", "http"])
+def test_a_port_is_a_number_that_can_be_listened_at(port, capsys):
+    parser = argparse.ArgumentParser()
+    commands.add_to(parser.add_subparsers())
+    with pytest.raises(SystemExit):
+        parser.parse_args(["fleet", "-m", "model", f"--port={port}"])
+    assert f"{port!r} is no port" in capsys.readouterr().err

@@ -5,7 +5,6 @@ import http.client
 import json
 import os
 import pathlib
-import socket
 import sys
 import time
 
@@ -13,8 +12,9 @@ import pytest
 
 pytest.importorskip("ray", reason="SKIPPED: no Ray here; scripts/python --ray installs it")
 from promptcache.ray import commands  # noqa: E402
+from promptcache.ray.ports import free_ports, own_ports  # noqa: E402
 
-os.environ.update(commands.SWIFT | commands.own_ports())  # Ray reads it when it is imported
+os.environ.update(commands.SWIFT | own_ports())  # Ray reads it when it is imported
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import ray  # noqa: E402
 from ray import serve  # noqa: E402
@@ -51,24 +51,20 @@ def model_in(folder, **shape):
     return str(folder)
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 class Fleet:
     """n nodes, each with room for one replica; the head has room for none."""
 
-    def __init__(self, folder, n, **options):
+    def __init__(self, folder):
         self.folder = pathlib.Path(folder)
         self.cluster = Cluster()
-        self.cluster.add_node(num_cpus=0, node_name="head", include_dashboard=False)
         self.nodes = {}
+
+    def begin(self, n, **options):
+        self.cluster.add_node(num_cpus=0, node_name="head", include_dashboard=False)
         for i in range(n):
             self.add_node(f"node{i}")
         ray.init(address=self.cluster.address, log_to_driver=False)
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         serve.start(proxy_location="HeadOnly", http_options={"host": "127.0.0.1", "port": self.port})
         self.run(**{"replicas": n, "directory": str(self.folder / "stores"), "options": SERVED} | options)
 
@@ -155,8 +151,9 @@ def wait_until(true, what, patience=PATIENCE):
 
 @contextlib.contextmanager
 def fleet(folder, n, **options):
-    one = Fleet(folder, n, **options)
+    one = Fleet(folder)
     try:
+        one.begin(n, **options)
         yield one
     finally:
         one.close()
@@ -168,7 +165,7 @@ class Single:
     def __init__(self, folder, model, *options):
         import subprocess
 
-        self.port = free_port()
+        (self.port,) = free_ports(1)
         self.process = subprocess.Popen(
             [command(), "serve", "-m", model, "-t", "1", "--port", str(self.port), "--quiet",
              "--cache-dir", str(folder), *SERVED, *options], stdout=subprocess.PIPE)  # fmt: skip

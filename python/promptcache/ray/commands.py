@@ -7,16 +7,16 @@ import http.client
 import importlib.util
 import os
 import signal
-import socket
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import Any, Dict
+from typing import Any
 
 from ..errors import InvalidArgument, Unsupported
+from .ports import check_free, own_ports
 
-__all__ = ["SWIFT", "add_to", "own_ports"]
+__all__ = ["SWIFT", "add_to"]
 
 # What a request costs on its way is measured with these (docs/SCALE.md): HAProxy in the place of
 # Ray's proxy in Python, and one event loop in each actor in the place of three. Ray reads them when
@@ -49,7 +49,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--cpus", type=_count, metavar="N",
                         help="of each replica; default: this machine's, divided among them")  # fmt: skip
     parser.add_argument("--host", default="127.0.0.1", metavar="ADDRESS", help="(127.0.0.1)")
-    parser.add_argument("--port", type=int, default=8000, metavar="N", help="(8000)")
+    parser.add_argument("--port", type=_port, default=8000, metavar="N", help="(8000)")
     parser.add_argument("--cache-dir", metavar="DIR",
                         help="of the stores, DIR/NODE for each node (~/.cache/promptcache-fleet)")  # fmt: skip
     parser.add_argument("--shared", action="store_true", help="DIR is one store, which all nodes see")
@@ -69,26 +69,23 @@ def _count(text: str) -> int:
     return int(text)
 
 
+def _port(text: str) -> int:
+    if not text.isdigit() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(f"{text!r} is no port, a number from 1 to 65535")
+    return int(text)
+
+
 def _fleet(arguments: argparse.Namespace) -> int:
     if importlib.util.find_spec("ray") is None or importlib.util.find_spec("aiohttp") is None:
         raise Unsupported("a fleet needs Ray Serve: pip install 'promptcache[ray]'")
     if not Path(arguments.model).exists():
         raise InvalidArgument(f"--model {arguments.model}: there is no such file or folder")
+    if not arguments.address:  # a cluster listens on machines of its own
+        check_free(arguments.host, arguments.port)
     for name, value in [*SWIFT.items(), *own_ports().items()]:
         os.environ.setdefault(name, value)
     _serve(arguments)
     return 0
-
-
-def own_ports() -> Dict[str, str]:
-    """HAProxy's own pages, of which a second fleet on this machine must have others."""
-    with socket.socket() as one, socket.socket() as other:
-        one.bind(("127.0.0.1", 0))
-        other.bind(("127.0.0.1", 0))
-        return {
-            "RAY_SERVE_HAPROXY_METRICS_PORT": str(one.getsockname()[1]),
-            "RAY_SERVE_HAPROXY_STATS_PORT": str(other.getsockname()[1]),
-        }
 
 
 def _serve(arguments: argparse.Namespace) -> None:
