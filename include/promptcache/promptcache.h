@@ -911,7 +911,8 @@ PC_API pc_status pc_session_prefill(pc_session* session, pc_error* error);
 
 typedef struct pc_token {
   int32_t id;
-  const char* text; /* whole UTF-8 characters that became certain, maybe none;
+  const char* text; /* whole UTF-8 characters that became certain, maybe none; in front of an
+                       answer that begins a turn no space that the tokenizer adds to every text;
                        NUL-terminated, valid until the session's next call */
   size_t text_bytes;
 } pc_token;

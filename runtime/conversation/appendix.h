@@ -44,6 +44,7 @@ struct Return {
   std::size_t n_past = 0;            // answers that may be gone back to, then
   bool in_past = false;              // the answer is one of them now
   Read read = {};                    // before it
+  pml::Begins begins = {};           // the answer
   Chain chain;                       // of which the last token is computed again, for the logits
   Tokens kept = {}, unsaid = {};     // of the answer; what was read behind it
 };

@@ -14,7 +14,7 @@ Conversation::Conversation(std::shared_ptr<const LoadedPrompt> prompt)
     : prompt_(std::move(prompt)),
       position_(prompt_->plan.end),
       chain_(identity()),
-      open_{position_, prompt_->plan.chat, prompt_->n_opening()},
+      open_{position_, prompt_->plan.chat, prompt_->n_opening(), prompt_->begins()},
       cuts_(cuts_of(*prompt_)) {}
 
 void Conversation::read(Chain chain) {
@@ -116,7 +116,7 @@ Result<Return> Conversation::back_to(Position position) const {
                                              " is in no answer that can be gone back to; the next "
                                              "token's position is " +
                                              std::to_string(position_));
-  Return back{position, answer.begin, n_past, in_past, answer.read, chain_};
+  Return back{position, answer.begin, n_past, in_past, answer.read, answer.begins, chain_};
   back.kept = chain_.tokens(answer.begin, position);
   back.unsaid = unsaid_from(position);
   back.chain.rewind(position - 1);

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "pml/turns/next_turns.h"
-#include "pml/turns/text_encoder.h"  // Position, Tokens
+#include "pml/turns/text_encoder.h"  // Begins, Position, Tokens
 #include "runtime/conversation/gone.h"
 
 namespace pc {
@@ -26,6 +26,7 @@ struct OpenAnswer {
   Position begin = 0;                           // of its first token
   std::optional<pml::OpenChat> chat = {};       // none: no answer's turn is open
   std::optional<std::uint32_t> n_opening = {};  // tokens that opened it
+  pml::Begins begins = pml::Begins::kAmidText;
   Read read = {};
 };
 

@@ -203,11 +203,12 @@ Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_raw_text(
 }
 
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_chat(
-    std::shared_ptr<LoadedSchema> schema, pml::Prompt chat, std::vector<std::string> remarks,
-    std::uint64_t plan_us) {
+    std::shared_ptr<LoadedSchema> schema, pml::Prompt chat, bool opens_answer,
+    std::vector<std::string> remarks, std::uint64_t plan_us) {
   PC_TRY(auto prompt, make(std::move(schema), std::move(chat), Stopwatch()));
   prompt->plan.remarks.insert(prompt->plan.remarks.end(), remarks.begin(), remarks.end());
   prompt->is_chat = true;
+  prompt->opens_answer = opens_answer;
   prompt->plan_us += plan_us;
   return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
 }

@@ -26,9 +26,9 @@ struct LoadedPrompt {
   pml::Prompt written;
   pml::Plan plan;
   LoadedSchema::Modules modules;  // [plan.jobs]
-  // The prompt is a whole conversation in the template's own text (of_chat). Its end opens an
-  // answer, although plan.chat has no open turn.
-  bool is_chat = false;
+  // The prompt is a whole conversation in the template's own text (of_chat), although plan.chat has
+  // no open turn; and its end opens an answer's.
+  bool is_chat = false, opens_answer = false;
   std::uint64_t plan_us = 0;
 
   static Result<std::shared_ptr<const LoadedPrompt>> parse(std::shared_ptr<LoadedSchema> schema,
@@ -51,9 +51,10 @@ struct LoadedPrompt {
   static Result<std::shared_ptr<const LoadedPrompt>> of_raw_text(
       std::shared_ptr<LoadedSchema> schema, std::string_view text, Engine::TextRules rules);
 
-  // Of a whole conversation (runtime/prompt/written_chat.h), whose text took plan_us to write.
+  // Of a whole conversation (runtime/prompt/written_chat.h), whose text took plan_us to write, and
+  // ends with what opens an answer or not.
   static Result<std::shared_ptr<const LoadedPrompt>> of_chat(std::shared_ptr<LoadedSchema> schema,
-                                                             pml::Prompt chat,
+                                                             pml::Prompt chat, bool opens_answer,
                                                              std::vector<std::string> remarks,
                                                              std::uint64_t plan_us);
 
@@ -71,6 +72,12 @@ struct LoadedPrompt {
   // How many of the prompt's last tokens open the answer; none where no answer's turn is open, or
   // where the opening shares its first token with what stands before it.
   std::optional<std::uint32_t> n_opening() const;
+
+  // What an answer to it begins.
+  pml::Begins begins() const {
+    const bool is_turn = plan.chat || opens_answer;
+    return is_turn ? pml::Begins::kTurn : pml::Begins::kAmidText;
+  }
 
   // Did the cached run `index` of the plan see, while it was encoded, what stands before it there:
   // the same tokens at the same distances? Then its states are those of a full prefill.

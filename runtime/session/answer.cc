@@ -12,12 +12,13 @@ Answer::Answer(const Engine& engine, const AnswerOptions& options)
     : engine_(&engine),
       options_(options),
       sampler_(options.sampler, engine.model().desc.vocab_size),
-      text_(engine.tokenizer(), options.stop, options.controls) {}
+      text_(engine.tokenizer(), options.stop, begins_, options.controls) {}
 
 bool Answer::begin(Room room) {
   unread_ = -1;
   max_tokens_ = room.max_tokens;
   tokens_ = std::move(room.tokens);
+  begins_ = room.begins;
   text_ = std::move(room.text);
   constraint_ = std::move(room.constraint);
   allowed_ = std::move(room.allowed);
@@ -32,7 +33,7 @@ bool Answer::begin(Room room) {
 }
 
 void Answer::continue_from(const Answer& other) {
-  begin(room(other.max_tokens_, &other.options_));
+  begin(room(other.max_tokens_, other.begins_, &other.options_));
   tokens_.assign(other.tokens_.begin(), other.tokens_.end());
   sampler_ = other.sampler_;
   text_ = other.text_;
@@ -117,7 +118,7 @@ void Answer::go_on() {
 }
 
 std::string Answer::whole_text() const {
-  TextStream stream(engine_->tokenizer(), options_.stop);
+  TextStream stream(engine_->tokenizer(), options_.stop, begins_);
   std::string text;
   for (const TokenId token : tokens_) {
     const bool stopped = stream.push(token);

@@ -36,6 +36,7 @@ class Answer {
   struct Room {
     std::uint32_t max_tokens = 0;
     Tokens tokens;
+    pml::Begins begins;
     TextStream text;
     AnswerConstraint constraint;
     std::vector<std::uint32_t> allowed;  // of draw()
@@ -46,12 +47,12 @@ class Answer {
     std::optional<Otherwise> otherwise;  // it is drawn so
   };
   // Of one from its beginning. otherwise: null, or how it is drawn.
-  Room room(std::uint32_t max_tokens, const AnswerOptions* otherwise) const;
+  Room room(std::uint32_t max_tokens, pml::Begins begins, const AnswerOptions* otherwise) const;
   // Of one that keeps these tokens, and goes on behind them. Errors: kInvalidArgument where an
   // answer that is drawn so has not come that far: they are more than max_tokens, have a whole stop
   // string, or are not what the constraint allows.
   Result<Room> room_behind(std::span<const TokenId> kept, std::uint32_t max_tokens,
-                           const AnswerOptions* otherwise) const;
+                           pml::Begins begins, const AnswerOptions* otherwise) const;
   // Another answer, or one that goes back. What stands before it was computed: nothing is unread.
   // Where it is drawn otherwise nothing is observed yet, but what is kept of it: true.
   bool begin(Room room);
@@ -127,6 +128,7 @@ class Answer {
   const Engine* engine_;
   AnswerOptions options_;
   Sampler sampler_;
+  pml::Begins begins_ = pml::Begins::kTurn;
   TextStream text_;
   AnswerConstraint constraint_;
   std::vector<std::uint32_t> allowed_;  // a bit a token; empty without a mask and a constraint

@@ -20,11 +20,13 @@ std::string kept_words(std::size_t n) {
 
 }  // namespace
 
-Answer::Room Answer::room(std::uint32_t max_tokens, const AnswerOptions* otherwise) const {
+Answer::Room Answer::room(std::uint32_t max_tokens, pml::Begins begins,
+                          const AnswerOptions* otherwise) const {
   const AnswerOptions& options = otherwise ? *otherwise : options_;
   Room room{max_tokens,
             {},
-            TextStream(engine_->tokenizer(), options.stop, options.controls),
+            begins,
+            TextStream(engine_->tokenizer(), options.stop, begins, options.controls),
             AnswerConstraint(options.constraint),
             {},
             {}};
@@ -39,11 +41,11 @@ Answer::Room Answer::room(std::uint32_t max_tokens, const AnswerOptions* otherwi
 // Those that are kept may have been drawn under other options: what a stop string or the constraint
 // makes of them is found by reading them again.
 Result<Answer::Room> Answer::room_behind(std::span<const TokenId> kept, std::uint32_t max_tokens,
-                                         const AnswerOptions* otherwise) const {
+                                         pml::Begins begins, const AnswerOptions* otherwise) const {
   if (kept.size() > max_tokens)
     return does_not_fit("the answer keeps " + kept_words(kept.size()) + ", and max_tokens is " +
                         std::to_string(max_tokens));
-  Room behind = room(max_tokens, otherwise);
+  Room behind = room(max_tokens, begins, otherwise);
   for (const TokenId token : kept) {
     const std::string number = std::to_string(behind.tokens.size() + 1);
     if (!behind.constraint.accept(token))

@@ -46,7 +46,7 @@ Session::Session(std::shared_ptr<const LoadedPrompt> prompt, const SessionOption
       answer_(engine(), options_),
       run_(engine(), {options.client.empty() ? 0 : std::hash<std::string>()(options.client),
                       &cancel_, &options_.progress}) {
-  begin_answer(answer_room(position()));
+  begin_answer(answer_room(conversation_.open(), position()));
   read_.plan_us = asked_->plan_us;
 }
 
@@ -59,8 +59,8 @@ std::uint32_t Session::max_tokens_behind(Position position, const SessionOptions
   return std::min(asked, engine().context_tokens() - static_cast<std::uint32_t>(position));
 }
 
-Answer::Room Session::answer_room(Position begin) const {
-  return answer_.room(max_tokens_behind(begin, options_), otherwise());
+Answer::Room Session::answer_room(const OpenAnswer& open, Position begin) const {
+  return answer_.room(max_tokens_behind(begin, options_), open.begins, otherwise());
 }
 
 Status Session::prefill() {

@@ -168,7 +168,7 @@ class Session {
   Next next_of_step();
   std::uint32_t max_tokens_behind(Position position, const SessionOptions& options) const;
   const AnswerOptions* otherwise() const { return draws_otherwise_ ? &options_ : nullptr; }
-  Answer::Room answer_room(Position begin) const;
+  Answer::Room answer_room(const OpenAnswer& open, Position begin) const;
 
   // Tokens ahead, and the window's end.
   std::size_t most_drafted() const;

@@ -28,7 +28,8 @@ Status Session::set_answer(const AnswerOptions& options) {
   std::optional<Answer::Room> room;
   if (answer_.is_untouched()) {
     PC_CHECK_OK(check_end(before(changed), position()));
-    room = answer_.room(max_tokens_behind(position(), changed), &changed);
+    room =
+        answer_.room(max_tokens_behind(position(), changed), conversation_.open().begins, &changed);
   }
   std::swap(static_cast<AnswerOptions&>(options_), static_cast<AnswerOptions&>(changed));
   draws_otherwise_ = true;
@@ -115,7 +116,7 @@ Status Session::read_on(Appending appending) {
   std::uint64_t n_computed = 0;
   for (const pc_run& run : runs) n_computed += run.n_tokens;
   conversation_.prepare(appendix);  // nothing fails behind the computing
-  Answer::Room room = answer_room(appendix.end);
+  Answer::Room room = answer_room(appendix.open, appendix.end);
   const Stopwatch compute_watch;
   PC_CHECK_OK(run_.compute(forked ? &*forked : nullptr, runs, logits.data()));
 
@@ -154,8 +155,8 @@ Status Session::go_back(Position position) {
   const Stopwatch watch;
   PC_TRY(Return back, conversation_.back_to(position));
   PC_CHECK_OK(check_end(before(options_), back.begin));
-  PC_TRY(Answer::Room room,
-         answer_.room_behind(back.kept, max_tokens_behind(back.begin, options_), otherwise()));
+  PC_TRY(Answer::Room room, answer_.room_behind(back.kept, max_tokens_behind(back.begin, options_),
+                                                back.begins, otherwise()));
   PC_TRY(BackendTimeline timeline, run_.fork());
   PC_CHECK_OK(timeline.rewind(back.chain.n_computed(), back.read.n_attached));
   back.chain.keep_computed(timeline.n_tokens());

@@ -21,11 +21,11 @@ std::size_t partial_match(std::string_view text, std::string_view stop) {
 }  // namespace
 
 TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop,
-                       Tokenizer::Controls controls)
+                       pml::Begins begins, Tokenizer::Controls controls)
     : tokenizer_(&tokenizer),
       stop_(std::move(stop)),
       controls_(controls),
-      drop_space_(tokenizer.facts().adds_prefix_space) {
+      drop_space_(begins == pml::Begins::kTurn && tokenizer.facts().adds_prefix_space) {
   std::size_t most_held = 0;  // of text that may still become a stop string
   for (const std::string& s : stop_) most_held = std::max(most_held, s.size());
   bytes_.reserve(kRoomBytes);

@@ -3,7 +3,12 @@
 //
 // Text is held back while it is half a character, or may still become the
 // beginning of a stop string. Once a stop string is complete, it and all that
-// follows are dropped. Threads: one at a time.
+// follows are dropped.
+//
+// A text that begins a chat's turn loses a space in front, where the tokenizer puts one in front of
+// every text; one that goes on with a text keeps it, since it stands between two words.
+//
+// Threads: one at a time.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +17,7 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "pml/turns/text_encoder.h"  // TokenId
+#include "pml/turns/text_encoder.h"  // Begins, TokenId
 #include "runtime/tokenizer/text/tokenizer.h"
 
 namespace pc {
@@ -20,7 +25,7 @@ namespace pc {
 class TextStream {
  public:
   // `tokenizer` is borrowed. Empty stop strings are ignored.
-  TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop,
+  TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop, pml::Begins begins,
              Tokenizer::Controls controls = Tokenizer::Controls::kHide);
 
   // Takes a token in; text() is then what became certain by it.
@@ -50,7 +55,7 @@ class TextStream {
   std::string pending_;  // whole characters not yet certain
   std::string text_;
   std::int32_t found_ = -1;
-  bool drop_space_;  // the answer's leading space is still to be dropped
+  bool drop_space_;  // a space in front is still to be dropped
 };
 
 }  // namespace pc

@@ -53,8 +53,8 @@ struct TokenizerFacts {
   bool add_bos = false;            // BOS stands at the start of every prompt; implies bos
   Tokens text_end;                 // what the publisher puts behind a whole text that is embedded
   TokenId placeholder = 0;  // unk, or the first token of a space where there is none of its own
-  // A text gets a dummy prefix; so decoding a whole text, an answer included,
-  // begins with one space too many.
+  // A text gets a dummy prefix; so decoding a whole text, an answer that begins a turn
+  // included, begins with one space too many.
   bool adds_prefix_space = false;
   FimTokens fim;
   std::string chat_template;  // Jinja text found beside the tokenizer; "" if none
@@ -84,7 +84,7 @@ class Tokenizer {
                                            const Progress& progress = {}) const;
 
   // Appends the bytes that a token stands for; half characters are possible
-  // (see Utf8Stream), and the leading space of an answer is the caller's to
+  // (see Utf8Stream), and a space in front of a text is the caller's to
   // drop (see adds_prefix_space). Control tokens append nothing, or their
   // spelling when asked. An id out of range appends nothing.
   enum class Controls { kHide, kSpell };

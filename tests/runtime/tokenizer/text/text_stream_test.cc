@@ -22,8 +22,8 @@ struct Streamed {
 };
 
 Streamed stream(const Tokenizer& tokenizer, const Tokens& tokens,
-                const std::vector<std::string>& stop) {
-  TextStream text(tokenizer, stop);
+                const std::vector<std::string>& stop, pml::Begins begins = pml::Begins::kTurn) {
+  TextStream text(tokenizer, stop, begins);
   Streamed out;
   for (const TokenId token : tokens) {
     out.stopped = text.push(token);
