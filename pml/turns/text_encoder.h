@@ -42,8 +42,9 @@ struct TurnText {
   friend bool operator==(const TurnText&, const TurnText&) = default;
 };
 
-// What the text of an answer is: a chat's turn, or more of a text that stands before it.
-enum class Begins { kTurn, kAmidText };
+// What an answer begins: a text of its own, such as a chat's turn, or more of a text that stands
+// before it.
+enum class Begins { kOwnText, kAmidText };
 
 // A conversation without its contents. `open`, content and `close` of all turns, one
 // after the other, are the text; BOS, if any, is not part of it.

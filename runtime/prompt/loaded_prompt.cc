@@ -203,12 +203,12 @@ Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_raw_text(
 }
 
 Result<std::shared_ptr<const LoadedPrompt>> LoadedPrompt::of_chat(
-    std::shared_ptr<LoadedSchema> schema, pml::Prompt chat, bool opens_answer,
+    std::shared_ptr<LoadedSchema> schema, pml::Prompt chat, bool ends_in_answer,
     std::vector<std::string> remarks, std::uint64_t plan_us) {
   PC_TRY(auto prompt, make(std::move(schema), std::move(chat), Stopwatch()));
   prompt->plan.remarks.insert(prompt->plan.remarks.end(), remarks.begin(), remarks.end());
   prompt->is_chat = true;
-  prompt->opens_answer = opens_answer;
+  prompt->ends_in_answer = ends_in_answer;
   prompt->plan_us += plan_us;
   return std::shared_ptr<const LoadedPrompt>(std::move(prompt));
 }
@@ -241,6 +241,16 @@ std::optional<std::uint32_t> LoadedPrompt::n_opening() const {
   if (!plan.chat) return std::nullopt;
   return opening_tokens(schema->engine().tokenizer(), opening_run(plan.runs.back()),
                         plan.chat->texts.answer);
+}
+
+pml::Begins LoadedPrompt::begins() const {
+  if (plan.chat || (is_chat && !ends_in_answer)) return pml::Begins::kOwnText;
+  const Tokenizer& tokenizer = schema->engine().tokenizer();
+  const auto is_text = [&](TokenId token) { return !tokenizer.bytes(token).empty(); };
+  const auto has_text = [&](const pml::PlanRun& run) {
+    return std::ranges::any_of(run.tokens, is_text);
+  };
+  return std::ranges::any_of(plan.runs, has_text) ? pml::Begins::kAmidText : pml::Begins::kOwnText;
 }
 
 Tokens opening_run(const pml::PlanRun& last) {

@@ -27,8 +27,9 @@ struct LoadedPrompt {
   pml::Plan plan;
   LoadedSchema::Modules modules;  // [plan.jobs]
   // The prompt is a whole conversation in the template's own text (of_chat), although plan.chat has
-  // no open turn; and its end opens an answer's.
-  bool is_chat = false, opens_answer = false;
+  // no open turn.
+  bool is_chat = false;
+  bool ends_in_answer = false;  // that conversation's last message is one that was begun
   std::uint64_t plan_us = 0;
 
   static Result<std::shared_ptr<const LoadedPrompt>> parse(std::shared_ptr<LoadedSchema> schema,
@@ -51,10 +52,9 @@ struct LoadedPrompt {
   static Result<std::shared_ptr<const LoadedPrompt>> of_raw_text(
       std::shared_ptr<LoadedSchema> schema, std::string_view text, Engine::TextRules rules);
 
-  // Of a whole conversation (runtime/prompt/written_chat.h), whose text took plan_us to write, and
-  // ends with what opens an answer or not.
+  // Of a whole conversation (runtime/prompt/written_chat.h), whose text took plan_us to write.
   static Result<std::shared_ptr<const LoadedPrompt>> of_chat(std::shared_ptr<LoadedSchema> schema,
-                                                             pml::Prompt chat, bool opens_answer,
+                                                             pml::Prompt chat, bool ends_in_answer,
                                                              std::vector<std::string> remarks,
                                                              std::uint64_t plan_us);
 
@@ -74,10 +74,7 @@ struct LoadedPrompt {
   std::optional<std::uint32_t> n_opening() const;
 
   // What an answer to it begins.
-  pml::Begins begins() const {
-    const bool is_turn = plan.chat || opens_answer;
-    return is_turn ? pml::Begins::kTurn : pml::Begins::kAmidText;
-  }
+  pml::Begins begins() const;
 
   // Did the cached run `index` of the plan see, while it was encoded, what stands before it there:
   // the same tokens at the same distances? Then its states are those of a full prefill.

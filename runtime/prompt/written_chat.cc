@@ -116,7 +116,7 @@ Result<std::shared_ptr<const WrittenChat>> WrittenChat::write(
   PC_TRY(written->repair_, pml::parse_repair(chat.repair));
   PC_TRY(written->text_, text_of(*engine, chat));
   written->bos_ = bos_bytes(*engine, written->text_);
-  written->opens_answer_ = chat.opens_answer;
+  written->ends_in_answer_ = chat.continues_last && !chat.messages.back().text().empty();
   written->has_tools_alone_ = has_tools_alone(chat);
   written->engine_ = std::move(engine);
   written->name_space_ = std::move(name_space);
@@ -191,7 +191,7 @@ Result<std::shared_ptr<const LoadedPrompt>> WrittenChat::prompt(ChatModules modu
   }
   const bool offers = in_slots && !has_tools_alone_;
   PC_TRY(auto loaded, LoadedSchema::of(engine_, std::move(schema), name_space_, offers));
-  return LoadedPrompt::of_chat(std::move(loaded), std::move(prompt), opens_answer_,
+  return LoadedPrompt::of_chat(std::move(loaded), std::move(prompt), ends_in_answer_,
                                std::move(remarks), write_us_ + watch.microseconds());
 }
 

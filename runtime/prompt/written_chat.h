@@ -60,7 +60,8 @@ class WrittenChat {
   std::optional<std::string> name_space_;
   ChatText text_;        // as the template writes it
   std::size_t bos_ = 0;  // bytes of it that spell the BOS in front, which every prompt has anyway
-  bool opens_answer_ = false, has_tools_alone_ = false;
+  bool ends_in_answer_ = false;  // which has a text by now
+  bool has_tools_alone_ = false;
   pml::Repair repair_;
   std::uint64_t write_us_ = 0;
 };

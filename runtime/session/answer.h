@@ -128,7 +128,7 @@ class Answer {
   const Engine* engine_;
   AnswerOptions options_;
   Sampler sampler_;
-  pml::Begins begins_ = pml::Begins::kTurn;
+  pml::Begins begins_ = pml::Begins::kOwnText;
   TextStream text_;
   AnswerConstraint constraint_;
   std::vector<std::uint32_t> allowed_;  // a bit a token; empty without a mask and a constraint

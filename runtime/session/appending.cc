@@ -137,7 +137,7 @@ Result<Appending> plan_appended_turns(const Before& before,
                                            next.chat.texts.answer);
   if (appendix.cut) appendix.cut->turn = first;
   appendix.open.chat = std::move(next.chat);
-  appendix.open.begins = pml::Begins::kTurn;
+  appendix.open.begins = pml::Begins::kOwnText;
   appendix.said.push_back(text_turn(pml::Role::kAssistant, answer));
   appendix.said.insert(appendix.said.end(), turns.begin(), turns.end());
   return appending;

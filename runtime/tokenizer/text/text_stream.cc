@@ -25,7 +25,7 @@ TextStream::TextStream(const Tokenizer& tokenizer, std::vector<std::string> stop
     : tokenizer_(&tokenizer),
       stop_(std::move(stop)),
       controls_(controls),
-      drop_space_(begins == pml::Begins::kTurn && tokenizer.facts().adds_prefix_space) {
+      drop_space_(begins == pml::Begins::kOwnText && tokenizer.facts().adds_prefix_space) {
   std::size_t most_held = 0;  // of text that may still become a stop string
   for (const std::string& s : stop_) most_held = std::max(most_held, s.size());
   bytes_.reserve(kRoomBytes);

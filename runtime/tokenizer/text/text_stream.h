@@ -5,8 +5,8 @@
 // beginning of a stop string. Once a stop string is complete, it and all that
 // follows are dropped.
 //
-// A text that begins a chat's turn loses a space in front, where the tokenizer puts one in front of
-// every text; one that goes on with a text keeps it, since it stands between two words.
+// A text of its own loses a space in front, where the tokenizer puts one in front of every text;
+// one that goes on with a text keeps it, since it stands between two words.
 //
 // Threads: one at a time.
 #pragma once

@@ -53,8 +53,8 @@ struct TokenizerFacts {
   bool add_bos = false;            // BOS stands at the start of every prompt; implies bos
   Tokens text_end;                 // what the publisher puts behind a whole text that is embedded
   TokenId placeholder = 0;  // unk, or the first token of a space where there is none of its own
-  // A text gets a dummy prefix; so decoding a whole text, an answer that begins a turn
-  // included, begins with one space too many.
+  // A text gets a dummy prefix; so decoding a whole text, an answer that is one included,
+  // begins with one space too many.
   bool adds_prefix_space = false;
   FimTokens fim;
   std::string chat_template;  // Jinja text found beside the tokenizer; "" if none

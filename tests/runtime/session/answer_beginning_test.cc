@@ -1,5 +1,6 @@
-// What stands in front of an answer's first word: nothing where the answer begins a turn, and the
-// space that the model drew where it goes on with a text, which would run into it otherwise.
+// What stands in front of an answer's first word: nothing where the answer is a text of its own,
+// and the space that the model drew where it goes on with a text, which would run into it
+// otherwise.
 
 #include <catch2/catch.hpp>
 #include <string>
@@ -19,12 +20,13 @@ using PromptResult = Result<std::shared_ptr<const LoadedPrompt>>;
 // Every answer is " Oslo costs", by a tokenizer that puts a space in front of every text.
 class World {
  public:
-  World() {
+  explicit World(const std::string& format = "") {
     write_chat_template(checkpoint_, chat_turns());
     EngineOptions o;
     o.model_path = checkpoint_.path();
     o.cache_dir = cache_.path();
     o.kv_type = KvType::kF32;
+    o.chat_template = format;
     engine = must(Engine::open(o));
     schema = must(LoadedSchema::parse(
         engine, "<schema name='s'><module name='doc'>The tram of Oslo.</module></schema>", ""));
@@ -68,15 +70,15 @@ class World {
   Tokens said;
 };
 
-const std::string kTurn = "Oslo costs", kAmidText = " Oslo costs";
+const std::string kOwnText = "Oslo costs", kAmidText = " Oslo costs";
 
 TEST_CASE("an answer that begins a turn begins with its word") {
   const World w;
-  CHECK(w.answer(w.pml("<user>What costs much?</user>")) == kTurn);
-  CHECK(w.answer(w.pml("<doc/><user>What costs much?</user>")) == kTurn);
+  CHECK(w.answer(w.pml("<user>What costs much?</user>")) == kOwnText);
+  CHECK(w.answer(w.pml("<doc/><user>What costs much?</user>")) == kOwnText);
   const std::vector<pml::Message> messages = {{pml::Role::kUser, {{"What?", {}, {}}}}};
-  CHECK(w.answer(LoadedPrompt::of_messages(w.schema, messages)) == kTurn);
-  CHECK(w.answer(w.chat("]}")) == kTurn);
+  CHECK(w.answer(LoadedPrompt::of_messages(w.schema, messages)) == kOwnText);
+  CHECK(w.answer(w.chat("]}")) == kOwnText);
 }
 
 // Oracle: the tokens of prompt and answer together, as the tokenizer spells them.
@@ -94,20 +96,31 @@ TEST_CASE("an answer that goes on with a text has the space between them") {
   CHECK(w.read_back(tokens) == " " + text + kAmidText);
 }
 
-TEST_CASE("an answer that somebody began, or that no turn was opened for, goes on with a text") {
+TEST_CASE("an answer that somebody began goes on with that") {
   const World w;
   const std::string begun = R"(, {"role": "assistant", "content": "That of"}])";
   CHECK(w.answer(w.chat(begun + R"(, "continue_final_message": true})")) == kAmidText);
-  CHECK(w.answer(w.chat(R"(], "add_generation_prompt": false})")) == kAmidText);
+  CHECK(w.answer(w.chat(R"(], "add_generation_prompt": false})")) == kOwnText);
+}
+
+// Zephyr's format writes the same for an answer that is opened and for one that is begun with
+// nothing.
+TEST_CASE("an answer behind nothing is a text of its own") {
+  const World w("zephyr");
+  const std::string begun = R"(, {"role": "assistant", "content": ""}])";
+  CHECK(w.answer(w.chat(begun + R"(, "continue_final_message": true})")) == kOwnText);
+  CHECK(w.answer(LoadedPrompt::of_raw_text(w.schema, "", {.bos = true})) == kOwnText);
+  CHECK(w.answer(LoadedPrompt::of_tokens(w.schema, Tokens{w.engine->tokenizer().bos().value()})) ==
+        kOwnText);
 }
 
 TEST_CASE("further answers begin as what they stand behind says") {
   const World w;
   const auto turns = w.open(w.pml("<user>What costs much?</user>"));
-  CHECK(w.answer(*turns) == kTurn);
+  CHECK(w.answer(*turns) == kOwnText);
   must(turns->append(std::vector<pml::ChatTurn>{{pml::Role::kUser, "And else?"}}));
-  CHECK(w.answer(*turns->fork().value()) == kTurn);
-  CHECK(w.answer(*turns) == kTurn);
+  CHECK(w.answer(*turns->fork().value()) == kOwnText);
+  CHECK(w.answer(*turns) == kOwnText);
   must(turns->append_text(" And that of"));
   CHECK(w.answer(*turns) == kAmidText);
   must(turns->append_tokens(w.said));
@@ -120,14 +133,14 @@ TEST_CASE("an answer that is gone back to begins as it did") {
   const auto session = w.open(w.pml("<user>What costs much?</user>"));
   must(session->prefill());
   const Position first = session->position();
-  CHECK(w.answer(*session) == kTurn);
+  CHECK(w.answer(*session) == kOwnText);
   must(session->append_text(" And that of"));
   const Position second = session->position();
   CHECK(w.answer(*session) == kAmidText);
   must(session->rewind(second));
   CHECK(w.answer(*session) == kAmidText);
   must(session->rewind(first));
-  CHECK(w.answer(*session) == kTurn);
+  CHECK(w.answer(*session) == kOwnText);
 }
 
 TEST_CASE("an answer drawn otherwise begins where it stands, and stop strings see what is said") {

@@ -23,7 +23,7 @@
 namespace pc::test {
 namespace {
 
-constexpr auto kTurn = pml::Begins::kTurn;
+constexpr auto kOwnText = pml::Begins::kOwnText;
 
 // What a model would compute: any logits, others at each position.
 void compute(Answer* answer, Position position) {
@@ -51,7 +51,7 @@ struct Paper {
 
   Answer begin(const AnswerOptions& options, std::uint32_t max_tokens = 40) const {
     Answer answer(engine(), options);
-    answer.begin(answer.room(max_tokens, kTurn, nullptr));
+    answer.begin(answer.room(max_tokens, kOwnText, nullptr));
     answer.logits_to_compute();
     return answer;
   }
@@ -240,11 +240,11 @@ TEST_CASE("an answer that begins has no tokens that count against it but those i
   };
   CHECK(draws() == 400);
   CHECK(draws() == 401);
-  CHECK_FALSE(answer.begin(answer.room(40, kTurn, nullptr)));
+  CHECK_FALSE(answer.begin(answer.room(40, kOwnText, nullptr)));
   CHECK(answer.is_untouched());
   CHECK(draws() == 400);
   const Tokens kept{400};
-  CHECK_FALSE(answer.begin(must(answer.room_behind(kept, 40, kTurn, nullptr))));
+  CHECK_FALSE(answer.begin(must(answer.room_behind(kept, 40, kOwnText, nullptr))));
   CHECK(answer.tokens() == kept);
   CHECK(draws() == 401);
 }
@@ -256,7 +256,7 @@ TEST_CASE("an answer that is drawn otherwise begins a sampler anew") {
   warm.sampler.seed = 9;
   Answer one = paper.begin({}), other = paper.begin(warm);
   REQUIRE(all_of(&one) != all_of(&other));
-  CHECK(one.begin(one.room(40, kTurn, &warm)));
+  CHECK(one.begin(one.room(40, kOwnText, &warm)));
   Answer again = paper.begin(warm);
   CHECK(all_of(&one) == all_of(&again));
 }
@@ -354,19 +354,19 @@ TEST_CASE("what is kept is a beginning of what its constraint allows") {
   AnswerOptions o;
   o.constraint = paper.regex("ab(c|d)");
   const Answer answer = paper.begin({});
-  CHECK(answer.room_behind(Tokens{a, b}, 9, kTurn, &o).ok());
-  CHECK(answer.room_behind(Tokens{a, b, c}, 9, kTurn, &o).ok());
+  CHECK(answer.room_behind(Tokens{a, b}, 9, kOwnText, &o).ok());
+  CHECK(answer.room_behind(Tokens{a, b, c}, 9, kOwnText, &o).ok());
   for (const Tokens& kept : {Tokens{b}, Tokens{a, c}, Tokens{a, b, c, c}}) {
-    const auto room = answer.room_behind(kept, 9, kTurn, &o);
+    const auto room = answer.room_behind(kept, 9, kOwnText, &o);
     REQUIRE_FALSE(room.ok());
     INFO(room.error().message);
     CHECK(room.error().code == Code::kInvalidArgument);
     CHECK(room.error().message.find("token " + std::to_string(kept.size()) + " of the ") == 0);
-    CHECK(
-        answer.room_behind(kept, 9, kTurn, nullptr).ok());  // by its own options it may be anything
+    CHECK(answer.room_behind(kept, 9, kOwnText, nullptr)
+              .ok());  // by its own options it may be anything
   }
   Answer goes_on = paper.begin({});
-  goes_on.begin(must(goes_on.room_behind(Tokens{a, b}, 9, kTurn, &o)));
+  goes_on.begin(must(goes_on.room_behind(Tokens{a, b}, 9, kOwnText, &o)));
   all_of(&goes_on);
   CHECK((goes_on.whole_text() == "abc" || goes_on.whole_text() == "abd"));
 }
@@ -470,18 +470,18 @@ TEST_CASE("what is kept is not more than it may have, and no whole stop string")
   const auto n = static_cast<std::uint32_t>(kept.size());
   AnswerOptions o;
   const Answer answer = paper.begin({});
-  CHECK(answer.room_behind(kept, n, kTurn, &o).ok());
-  const auto longer = answer.room_behind(kept, n - 1, kTurn, &o);
+  CHECK(answer.room_behind(kept, n, kOwnText, &o).ok());
+  const auto longer = answer.room_behind(kept, n - 1, kOwnText, &o);
   REQUIRE_FALSE(longer.ok());
   CHECK(longer.error().code == Code::kInvalidArgument);
   CHECK(longer.error().message.find("max_tokens is " + std::to_string(n - 1)) != std::string::npos);
   o.stop = {"never", "two"};
-  const auto stopped = answer.room_behind(kept, n, kTurn, &o);
+  const auto stopped = answer.room_behind(kept, n, kOwnText, &o);
   REQUIRE_FALSE(stopped.ok());
   CHECK(stopped.error().code == Code::kInvalidArgument);
   CHECK(stopped.error().message.find("the stop string 'two' is complete") == 0);
   o.stop = {"three four"};  // that may still become one
-  CHECK(answer.room_behind(kept, n, kTurn, &o).ok());
+  CHECK(answer.room_behind(kept, n, kOwnText, &o).ok());
 }
 
 }  // namespace

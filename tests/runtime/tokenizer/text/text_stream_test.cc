@@ -22,7 +22,7 @@ struct Streamed {
 };
 
 Streamed stream(const Tokenizer& tokenizer, const Tokens& tokens,
-                const std::vector<std::string>& stop, pml::Begins begins = pml::Begins::kTurn) {
+                const std::vector<std::string>& stop, pml::Begins begins = pml::Begins::kOwnText) {
   TextStream text(tokenizer, stop, begins);
   Streamed out;
   for (const TokenId token : tokens) {
