@@ -12,9 +12,9 @@ import pytest
 
 pytest.importorskip("ray", reason="SKIPPED: no Ray here; scripts/python --ray installs it")
 from promptcache.ray import commands  # noqa: E402
-from promptcache.ray.ports import free_ports, own_ports  # noqa: E402
+from promptcache.ray.commands import free_ports  # noqa: E402
 
-os.environ.update(commands.SWIFT | own_ports())  # Ray reads it when it is imported
+os.environ.update(commands.SWIFT | commands.own_ports())  # Ray reads it when it is imported
 os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 import ray  # noqa: E402
 from ray import serve  # noqa: E402

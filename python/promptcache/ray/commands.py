@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import http.client
 import importlib.util
 import os
-import signal
-import sys
-import threading
-import time
+import random
+import socket
 from pathlib import Path
-from typing import Any
+from typing import Any, Container, Dict, List
 
 from ..errors import InvalidArgument, Unsupported
-from .ports import check_free, own_ports
 
-__all__ = ["SWIFT", "add_to"]
+__all__ = ["SWIFT", "add_to", "free_ports", "own_ports"]
 
 # What a request costs on its way is measured with these (docs/SCALE.md): HAProxy in the place of
 # Ray's proxy in Python, and one event loop in each actor in the place of three. Ray reads them when
@@ -30,7 +26,10 @@ SWIFT = {
     "RAY_SERVE_RUN_ROUTER_IN_SEPARATE_LOOP": "0",
     "RAY_SERVE_REQUEST_PATH_LOG_BUFFER_SIZE": "1000",
 }
-_LOOK_SECONDS = 0.1
+# Nobody is given one of these unasked before it is bound: systems give ports from 32768 (Linux) or
+# 49152 on to whoever connects or asks for any, Ray's workers take 10002 to 19999, and its replicas
+# 30000 to 31000 and 40000 to 41000.
+_FIRST_PORT, _LAST_PORT = 20000, 29999
 
 
 def add_to(commands: Any) -> None:
@@ -80,20 +79,49 @@ def _fleet(arguments: argparse.Namespace) -> int:
         raise Unsupported("a fleet needs Ray Serve: pip install 'promptcache[ray]'")
     if not Path(arguments.model).exists():
         raise InvalidArgument(f"--model {arguments.model}: there is no such file or folder")
-    if not arguments.address:  # a cluster listens on machines of its own
-        check_free(arguments.host, arguments.port)
-    for name, value in [*SWIFT.items(), *own_ports().items()]:
+    for name, value in [*SWIFT.items(), *own_ports({arguments.port}).items()]:
         os.environ.setdefault(name, value)
     _serve(arguments)
     return 0
 
 
-def _serve(arguments: argparse.Namespace) -> None:
-    import ray
-    from ray import serve
+def free_ports(n: int, but: Container[int] = ()) -> List[int]:
+    """n different ports that are free on all addresses of this machine. OSError: there are no more."""
+    held: List[socket.socket] = []
+    try:
+        for port in random.SystemRandom().sample(range(_FIRST_PORT, _LAST_PORT + 1), _LAST_PORT + 1 - _FIRST_PORT):
+            if len(held) == n:
+                break
+            one = socket.socket()
+            try:
+                one.bind(("", port))
+            except OSError:
+                one.close()
+                continue
+            held.append(one)
+            if port in but:
+                held.pop().close()
+        if len(held) < n:
+            raise OSError(f"this machine has no {n} free ports from {_FIRST_PORT} to {_LAST_PORT}")
+        return [int(one.getsockname()[1]) for one in held]
+    finally:
+        for one in held:
+            one.close()
 
+
+def own_ports(but: Container[int] = ()) -> Dict[str, str]:
+    """What Ray Serve binds beside a fleet's address: HAProxy's pages, and the proxy in its place while
+    it has no replica. Its defaults are one number each, which a second fleet, or another program (8500
+    is Consul's), has already."""
+    names = ("RAY_SERVE_HAPROXY_METRICS_PORT", "RAY_SERVE_HAPROXY_STATS_PORT",
+             "RAY_SERVE_FALLBACK_PROXY_HTTP_PORT", "RAY_SERVE_FALLBACK_PROXY_GRPC_PORT")  # fmt: skip
+    return {name: str(port) for name, port in zip(names, free_ports(len(names), but))}
+
+
+def _serve(arguments: argparse.Namespace) -> None:
     from .child import command
-    from .fleet import FleetOptions, application
+    from .fleet import FleetOptions
+    from .starting import serve_until_stopped
 
     command()  # here as on each node: what is missing is said before anything starts
     own = os.cpu_count() or 1
@@ -105,45 +133,5 @@ def _serve(arguments: argparse.Namespace) -> None:
         fronts=arguments.fronts, cpus=cpus, shared=arguments.shared, exchange=arguments.exchange,
         queue=arguments.queue, options=arguments.options, **given,
     )  # fmt: skip
-    if arguments.address:
-        ray.init(address=arguments.address, log_to_driver=False)
-    else:
-        # Ray counts processors to place actors: three replicas on two of them are asked for here.
-        ray.init(address="local", num_cpus=max(own, most * cpus), include_dashboard=False,
-                 log_to_driver=False)  # fmt: skip
-    for one in (signal.SIGINT, signal.SIGTERM):  # Ray has taken the second for itself
-        signal.signal(one, _stop)
-    try:
-        serve.start(http_options={"host": arguments.host, "port": arguments.port})
-        serve.run(application(options))
-        _wait_until_it_answers(arguments.host, arguments.port)
-        print(f"listening on http://{arguments.host}:{arguments.port}/ with "
-              f"{arguments.replicas} replicas", flush=True)  # fmt: skip
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        print("stopping", file=sys.stderr)
-    finally:
-        # In a cluster of its own all ends with Ray; each server keeps what it has computed.
-        if arguments.address:
-            serve.shutdown()
-        ray.shutdown()
-
-
-def _stop(_number: int, _frame: Any) -> None:
-    raise KeyboardInterrupt
-
-
-def _wait_until_it_answers(host: str, port: int) -> None:
-    """The proxy learns of the replicas a moment after they are ready."""
-    here = "127.0.0.1" if host in ("0.0.0.0", "::", "localhost") else host
-    while True:
-        connection = http.client.HTTPConnection(here, port)
-        try:
-            connection.request("GET", "/health", headers={"Host": f"localhost:{port}"})
-            if connection.getresponse().status == 200:
-                return
-        except (OSError, http.client.HTTPException):
-            pass
-        finally:
-            connection.close()
-        time.sleep(_LOOK_SECONDS)
+    # Ray counts processors to place actors: three replicas on two of them are asked for here.
+    serve_until_stopped(options, arguments.host, arguments.port, arguments.address, max(own, most * cpus))

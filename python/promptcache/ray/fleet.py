@@ -56,6 +56,12 @@ class FleetOptions:
     queue: int = 256  # requests that wait for a replica; others are told to come again
     options: List[str] = field(default_factory=list)  # of `promptcache serve`
 
+    def __post_init__(self) -> None:
+        if self.max_replicas is not None and self.max_replicas < self.replicas:
+            raise InvalidArgument(
+                f"max_replicas is {self.max_replicas}, and replicas, the fewest, are {self.replicas}"
+            )
+
 
 def build(arguments: Mapping[str, Any]) -> serve.Application:
     """For configuration files of Ray Serve: FleetOptions' fields by their names."""
