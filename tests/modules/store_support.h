@@ -32,6 +32,13 @@ inline ModuleKey put(ModuleStore& store, const ModuleIdentity& id) {
   return store.publish(make_module(id)).value()->key();
 }
 
+// What publishing amid others may fail of: they use all that there is, have evicted it before it
+// could be opened, or, on a machine that is busy enough, collect for longer than a writer waits.
+inline bool may_happen(const Error& error) {
+  return error.code == Code::kBudget || error.code == Code::kNotFound ||
+         error.message.starts_with("another process is collecting");
+}
+
 inline MissReason miss_of(ModuleStore& store, const ModuleIdentity& id) {
   const Lookup lookup = store.find(id);
   CHECK((lookup.miss == MissReason::kNone) == static_cast<bool>(lookup));

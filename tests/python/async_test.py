@@ -36,7 +36,7 @@ def test_two_hundred_sessions_and_a_loop_that_goes_on(guide, ask):
 def test_a_cancelled_task_loses_no_token(guide, ask):
     whole = guide.prompt(ask()).generate(max_tokens=16)
 
-    async def main(pause):
+    async def main(n):
         said = []
         with guide.prompt(ask()).session(max_tokens=16) as session:
 
@@ -45,14 +45,15 @@ def test_a_cancelled_task_loses_no_token(guide, ask):
                     said.append(text)
 
             task = asyncio.create_task(part())
-            await asyncio.sleep(pause)
+            while len(said) < n:
+                await asyncio.sleep(0)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
             return "".join(said) + await session.atext()
 
-    for pause in (0, 0.0005, 0.001, 0.002):
-        assert asyncio.run(main(pause)) == whole
+    for n in (0, 1, 2, 5):
+        assert asyncio.run(main(n)) == whole
 
 
 def test_an_error_is_the_session_s_own(guide, ask, engine):
@@ -115,19 +116,20 @@ def test_an_append_that_is_cancelled_twice(engine):
     prompt = schema.messages([{"role": "user", "content": "Hello"}])
     more = " ".join(str(i) for i in range(400))
 
-    async def main():
+    async def main(turns):
         with prompt.session(max_tokens=4) as session:
             await session.atext()
             task = asyncio.create_task(session.aappend(more))
             for _ in range(2):
-                await asyncio.sleep(0.002)
+                for _ in range(turns):  # of the loop: well before it is appended
+                    await asyncio.sleep(0)
                 task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
             return await session.atext()
 
-    for _ in range(10):
-        asyncio.run(main())
+    for turns in range(1, 11):
+        asyncio.run(main(turns))
 
 
 def test_what_was_ahead_is_no_part_of_the_next_answer(engine):

@@ -4,9 +4,17 @@ import os
 import pathlib
 import sys
 
+import hypothesis
 import pytest
 
 import promptcache
+
+# An example takes as long as a busy machine makes it; and it is the same each time, since what is
+# found should be the change's, but at night.
+hypothesis.settings.register_profile(
+    "promptcache", deadline=None, derandomize="PC_RANDOM_EXAMPLES" not in os.environ
+)
+hypothesis.settings.load_profile("promptcache")
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests/tools/serve"))

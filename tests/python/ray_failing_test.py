@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from ray_support import SLOW, Single, fleet, is_alive, model_in, wait_until
+from ray_support import PATIENCE, SLOW, Single, fleet, is_alive, model_in, wait_until
 
 CITY = "You are a guide to the city of CITY. You know each tram by its number. " * 8
 
@@ -153,7 +153,7 @@ def leaves(server, stream):
     if answer:
         answer.close()
     connection.close()
-    wait_until(lambda: server.metric("promptcache_answers_running") == 0, "it ends")
+    wait_until(lambda: server.metric("promptcache_answers_running") == 0, "it ends", 10 * PATIENCE)
     return server.metric("promptcache_abandoned_total") > before
 
 

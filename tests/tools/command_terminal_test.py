@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """What a terminal shows, and Ctrl-C."""
+import contextlib
 import fcntl
 import json
 import math
@@ -21,6 +22,7 @@ from tiny_model import VOCAB, tensor_shapes
 
 
 EMULATED = "QEMU_CPU" in os.environ
+F_SETPIPE_SZ = 1031  # of <linux/fcntl.h>; Python has it from 3.10 on
 MODULES = 30 if EMULATED else 120  # so many that encoding is still under way when it is interrupted
 
 
@@ -81,7 +83,8 @@ class Terminal(CommandTest):
         self.assertNotIn("\x1b", self.err)
 
     def test_an_answer_sends_no_control_characters_to_a_terminal(self):
-        line = ["run", "-m", MODEL, "-s", self.schema, self.prompt, "-t", "1", "-n", "2000", "--temp", "3", "--seed", "1"]
+        line = ["run", "-m", MODEL, "-s", self.schema, self.prompt, "-t", "1", "-n", "2000", "--temp", "3", "--seed", "1",
+                "-q"]  # nothing of the first start, which the model is new enough for
         self.assertRegex(self.command(*line), r"[\x00-\x08\x0b-\x1f]")  # there are some to be kept away
         self.assertNotRegex(self.on_a_terminal(*line), r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
@@ -92,13 +95,27 @@ class Interrupts(CommandTest):
         self.assertEqual(process.returncode, 130, err)
         return out, err
 
+    @contextlib.contextmanager
+    def locked(self, key):
+        """As by another process that encodes the module with this key."""
+        with open(self.cache / "v3/locks" / key[:2], "w") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            yield
+
+    def amid_many(self):
+        """The key of a module in the second half that shares no lock with the first of all."""
+        keys = [module["key"] for module in self.verb_json("check")["schema"]["modules"]]
+        self.command("cache", "ls")
+        return next(key for key in keys[len(keys) // 2 :] if key[:2] not in [one[:2] for one in keys[:5]])
+
     def test_in_the_middle_of_encode_a_sound_store_is_left(self):
         many = "".join(f'<module name="m{i}">Module number {i}: {"words " * 50}</module>' for i in range(MODULES))
         self.schema = self.write("many.pml", f'<schema name="many">{many}</schema>')
-        process = self.start("encode", "-m", MODEL, "-s", self.schema, "-t", "1")
-        process.stderr.readline()  # the first module is stored
-        process.send_signal(signal.SIGINT)
-        self.finish(process)
+        with self.locked(self.amid_many()):  # where it waits, if it comes so far
+            process = self.start("encode", "-m", MODEL, "-s", self.schema, "-t", "1")
+            process.stderr.readline()  # the first module is stored
+            process.send_signal(signal.SIGINT)
+            self.finish(process)
         stored = len(self.json("cache", "ls")["files"])
         self.assertTrue(0 < stored < MODULES, stored)
         self.assertEqual(self.json("cache", "verify")["bad"], 0)
@@ -109,9 +126,7 @@ class Interrupts(CommandTest):
         modules = {m["path"]: m for m in self.verb_json("check")["schema"]["modules"]}
         self.verb("encode", "-q")
         self.command("cache", "rm", modules["oslo"]["key"])
-        lock = self.cache / "v3/locks" / modules["oslo"]["key"][:2]
-        with open(lock, "w") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
+        with self.locked(modules["oslo"]["key"]):
             process = self.start("encode", "-m", MODEL, "-s", self.schema, "-t", "1")
             before = process.stderr.readline()  # the last line before it waits, or an earlier one
             time.sleep(0.5)
@@ -128,12 +143,14 @@ class Interrupts(CommandTest):
     def test_in_the_middle_of_an_answer(self):
         process = self.start("run", "-m", MODEL, "-s", self.schema, self.prompt, "-t", "1", "-n", "3500", "--stop",
                              "never this", errors="replace")  # what is read may begin within a character
-        process.stdout.read(1)
+        # It waits for room in a pipe that has less than the answer.
+        fcntl.fcntl(process.stdout.fileno(), F_SETPIPE_SZ, 4096)
+        self.assertTrue(os.read(process.stdout.fileno(), 1))
         process.send_signal(signal.SIGINT)
         self.finish(process)
 
     def test_in_the_middle_of_a_first_start_nothing_half_made_is_left(self):
-        model = self.large_model()
+        model = self.large_model(1024)
         outside, inside = pty.openpty()
         process = subprocess.Popen([COMMAND, "explain", "-m", model, "-s", self.schema, self.prompt, "-t", "1"], env=self.environment, cwd=self.dir,
                                    stdin=subprocess.PIPE, stdout=inside, stderr=inside,
@@ -149,12 +166,12 @@ class Interrupts(CommandTest):
         files = [p for p in self.cache.rglob("*") if p.is_file() and p.parent.name != "locks"]
         self.assertEqual(files, [])
 
-    def large_model(self):
-        """The tiny one with 192 MiB of zeros for weights, which take no room on the disk."""
+    def large_model(self, mebibytes=192):
+        """The tiny one with zeros for weights, which take no room on the disk."""
         folder = self.dir / "large"
         shutil.copytree(MODEL, folder, ignore=shutil.ignore_patterns("*.gguf", "*.safetensors"))
         config = json.loads((folder / "config.json").read_text())
-        rows = 96 * 2**20 // (4 * config["hidden_size"])
+        rows = mebibytes * 2**19 // (4 * config["hidden_size"])
         (folder / "config.json").write_text(json.dumps(config | {"vocab_size": rows}))
         header, end = {}, 0
         for name, shape in tensor_shapes().items():

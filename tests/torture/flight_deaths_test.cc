@@ -82,7 +82,7 @@ struct Tally {
 };
 
 void run_round(const Oracle& oracle, int signal, std::mt19937& random, Tally* tally) {
-  const TempFolder dir;
+  const TempFolder dir(quick_place());
   open_store(dir.path());
   Round& round = *shared<Round>();
   std::vector<pid_t> processes;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/prctl.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -52,6 +53,7 @@ TEST_CASE("the ticks of a holder grow while it computes, and stand still while i
   CHECK(holder_ticks(ours.get()) == std::nullopt);
   const pid_t holder = ::fork();
   if (holder == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     const UniqueFd theirs = open();
     for (::flock(theirs.get(), LOCK_EX);;) {
     }

@@ -1,6 +1,7 @@
 // Several processes on one directory, some of which are killed.
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,7 +37,10 @@ Shared* shared() {
 template <class Work>
 pid_t spawn(Work work) {
   const pid_t pid = ::fork();
-  if (pid == 0) ::_exit(work());
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    ::_exit(work());
+  }
   return pid;
 }
 
@@ -155,13 +159,6 @@ std::uint64_t bytes_of(const CacheFolder& store, const std::string& path) {
   return bytes;
 }
 
-// Others may use all that there is, have evicted it before it could be opened, or, on a machine
-// that is busy enough, collect for longer than a writer waits.
-bool may_happen(const Error& error) {
-  return error.code == Code::kBudget || error.code == Code::kNotFound ||
-         error.message.starts_with("another process is collecting");
-}
-
 // Publishes modules of its own, made in a file and in memory, some of which it uses for a while.
 int fill(const std::string& path, std::uint64_t budget, int first) {
   const auto store = open_store(path, budget);
@@ -170,7 +167,7 @@ int fill(const std::string& path, std::uint64_t budget, int first) {
     const ModuleIdentity id = test::identity(first + i);
     const auto draft = i % 2 == 0 ? store->draft(stored_size(id).bytes) : nullptr;
     auto published = store->publish(test::make_module(id, draft), draft.get());
-    if (!published.ok() && !may_happen(published.error())) return 1;
+    if (!published.ok() && !test::may_happen(published.error())) return 1;
     if (i % 3 == 0 && published.ok()) used = std::move(published).value();
   }
   return 0;

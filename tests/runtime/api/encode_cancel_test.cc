@@ -107,8 +107,10 @@ class Holder {
   pid_t process_ = 0;
 };
 
-// What is told, until it has been told `most` times of a module that is not done.
+// What is told, until it has been told `most` times that this module is not done; those in front of
+// it take as long as they take.
 struct Told {
+  std::string awaited;
   int most;
   std::vector<std::string> done;
   std::string waiting_for;
@@ -124,6 +126,7 @@ struct Told {
       told.done.emplace_back(module);
       return 0;
     }
+    if (module != told.awaited) return 0;
     told.waiting_for = module;
     told.cancelled_at = Clock::now();
     return ++told.ticks >= told.most;
@@ -132,8 +135,9 @@ struct Told {
 
 // Statistics are of what was done before: so many modules.
 template <class Encode>
-Told cancel(Encode encode, const Opened& opened, int ticks, std::uint32_t n_encoded) {
-  Told told{ticks, {}, "", 0, 0, {}};
+Told cancel(Encode encode, const Opened& opened, const std::string& awaited, int ticks,
+            std::uint32_t n_encoded) {
+  Told told{awaited, ticks, {}, "", 0, 0, {}};
   pc_encode_stats stats{};
   stats.struct_size = sizeof stats;
   stats.modules_encoded = 4711;
@@ -167,15 +171,15 @@ TEST_CASE("who waits for another process is asked, and may leave; what was done 
   {
     const Holder holder(opened.lock_of(keys[2]));
     for (int i = 0; i < 2; ++i) {
-      const Told told =
-          i == 0 ? cancel(encode_schema, opened, 6, 2) : cancel(encode_prompt, opened, 6, 0);
+      const Told told = i == 0 ? cancel(encode_schema, opened, "b", 6, 2)
+                               : cancel(encode_prompt, opened, "b", 6, 0);
       CHECK(told.done == std::vector<std::string>{"", "a"});
       CHECK(told.waiting_for == "b");
     }
   }
   pc_encode_stats stats{};
   stats.struct_size = sizeof stats;
-  Told told{1000, {}, "", 0, 0, {}};
+  Told told{"b", 1000, {}, "", 0, 0, {}};
   REQUIRE(pc_schema_encode(opened.schema, Told::hear, &told, &stats, &opened.error) == PC_OK);
   CHECK(told.done == std::vector<std::string>{"", "a", "b", "c"});
   CHECK(stats.modules_encoded == 2);
@@ -209,7 +213,7 @@ TEST_CASE("an encoding is left in its middle") {
   const Opened opened(PC_FAKE_BACKEND_ENDLESS);
   for (int i = 0; i < 2; ++i) {
     const Told told =
-        i == 0 ? cancel(encode_schema, opened, 3, 0) : cancel(encode_prompt, opened, 3, 0);
+        i == 0 ? cancel(encode_schema, opened, "", 3, 0) : cancel(encode_prompt, opened, "", 3, 0);
     CHECK(told.done.empty());
     CHECK(told.waiting_for.empty());
   }

@@ -3,6 +3,7 @@
 #include "runtime/scheduler/single_flight.h"
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +30,7 @@ class Held {
     REQUIRE(::pipe(ready) == 0);
     holder_ = ::fork();
     if (holder_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);
       const FileLock lock = store_->lock(key_, 0ms);
       if (!lock.held() || ::write(ready[1], "!", 1) != 1) ::_exit(1);
       while (manner == Manner::kSleeps) ::pause();

@@ -215,7 +215,7 @@ class Crowd(ServeTest):
         """A connection on which an answer is under way: its first event has come."""
         connection = socket.create_connection(("127.0.0.1", self.server.port), timeout=PATIENCE)
         body = json.dumps({"messages": [{"role": "user", "content": "Go on."}], "stream": True,
-                           "max_tokens": n_tokens, "logit_bias": {"257": -100}}).encode()
+                           "n": 16, "max_tokens": n_tokens, "logit_bias": {"257": -100}}).encode()
         connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
                            str(len(body)).encode() + b"\r\n\r\n" + body)
         data = b""

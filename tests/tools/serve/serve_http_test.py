@@ -6,9 +6,11 @@ import http.client
 import json
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import unittest
 import zlib
@@ -50,8 +52,14 @@ BAD = [
 class Connection:
     """What comes behind each other on one connection."""
 
-    def __init__(self, port):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+    def __init__(self, at):
+        """at: a port, or the path of a socket."""
+        if isinstance(at, int):
+            self.socket = socket.create_connection(("127.0.0.1", at), timeout=PATIENCE)
+        else:
+            self.socket = socket.socket(socket.AF_UNIX)
+            self.socket.settimeout(PATIENCE)
+            self.socket.connect(at)
         self.file = self.socket.makefile("rb")
 
     def __enter__(self):
@@ -205,17 +213,17 @@ class Http(ServeTest):
             self.assertEqual(self.exchange(head("GET /health HTTP/1.1", "Host: " + host))[0], 200, host)
 
     def test_who_leaves_is_noticed_while_nothing_can_be_sent(self):
-        body = json.dumps({"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 3500,
-                           "logit_bias": {"257": -100}}).encode()
+        body = json.dumps({"messages": [{"role": "user", "content": "Hi"}], "n": 16, "max_tokens": 3500,
+                           "logit_bias": {"257": -100}}).encode()  # of seconds, so that it is seen under way
         ask = head("POST /v1/chat/completions HTTP/1.1", "Host: localhost",
                    f"Content-Length: {len(body)}") + body
         before = self.server.metric("abandoned_total")
+        deadline = time.monotonic() + PATIENCE
         for _ in range(3):
             with self.open() as connection:
                 connection.send(ask)
-                while self.server.metric("answers_running") == 0:
+                while self.server.metric("answers_running") == 0 and time.monotonic() < deadline:
                     time.sleep(0.005)
-        deadline = time.monotonic() + PATIENCE
         while self.server.metric("answers_running") > 0 and time.monotonic() < deadline:
             time.sleep(0.005)
         self.assertEqual(self.server.metric("answers_running"), 0)
@@ -347,18 +355,19 @@ class Listening(ServeTest):
         self.assertNotIn("sesame", server.err)
 
     def test_it_runs_without_input_and_output(self):
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            port = free.getsockname()[1]
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        path = folder + "/socket"
         process = subprocess.Popen(["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", COMMAND, "serve", "-m", MODEL, "-t", "1",
-                                    "--no-cache", "--port", str(port)])
+                                    "--no-cache", "--socket", path])
         try:
             for _ in range(PATIENCE * 10):
                 try:
-                    with Connection(port) as connection:
+                    with Connection(path) as connection:
                         connection.send(GOOD)
                         self.assertEqual(connection.read()[0], 200)
                     break
-                except ConnectionRefusedError:
+                except (ConnectionRefusedError, FileNotFoundError):
                     self.assertIsNone(process.poll())
                     time.sleep(0.1)
         finally:

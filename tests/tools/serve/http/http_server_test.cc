@@ -68,6 +68,12 @@ TEST_CASE("an exception ends the connection that it came from, and no other") {
   CHECK(has_left);
 }
 
+// What may or may not come: a heartbeat, or that a client is to go on, where the machine is busy.
+std::string without(const std::string& piece, std::string text) {
+  for (std::size_t at; (at = text.find(piece)) != std::string::npos;) text.erase(at, piece.size());
+  return text;
+}
+
 // A stream of "ab" that says nothing until `go`, and then "cd"; until the future is ready.
 std::future<void> hum(const std::string& heartbeat, std::shared_ptr<Reply> reply,
                       std::shared_future<void> go) {
@@ -101,7 +107,7 @@ TEST_CASE("silence within a stream has a heartbeat, and none without one or in a
   const std::string first = humming.read_until("1\r\n.\r\n1\r\n.\r\n1\r\n.\r\n");
   CHECK(first.find("\r\n\r\n2\r\nab\r\n1\r\n.\r\n") != std::string::npos);
   promise.set_value();
-  CHECK(humming.read_until("0\r\n\r\n").ends_with("2\r\ncd\r\n0\r\n\r\n"));
+  CHECK(without("1\r\n.\r\n", humming.read_until("0\r\n\r\n")) == "2\r\ncd\r\n0\r\n\r\n");
   CHECK(silent.read_until("0\r\n\r\n").ends_with("\r\n\r\n2\r\nab\r\n2\r\ncd\r\n0\r\n\r\n"));
   waiting->send({});
   CHECK(whole.read_until("\r\n\r\n").starts_with("HTTP/1.1 200 OK"));
@@ -132,10 +138,11 @@ TEST_CASE("a client that sends no more gets its whole answer, however long that 
       HttpResponse head;
       head.heartbeat = ".";
       reply->begin(std::move(head));
-      CHECK(client.read_until("1\r\n.\r\n").starts_with("HTTP/1.1 200 OK\r\n"));
+      const std::string begun = client.read_until("1\r\n.\r\n");
+      CHECK(without("HTTP/1.1 100 Continue\r\n\r\n", begun).starts_with("HTTP/1.1 200 OK\r\n"));
       reply->write("ab");
       reply->end();
-      CHECK(client.read_all() == "2\r\nab\r\n0\r\n\r\n");
+      CHECK(without("1\r\n.\r\n", client.read_all()) == "2\r\nab\r\n0\r\n\r\n");
     } else {
       CHECK(client.read_until("\r\n\r\n") == "HTTP/1.1 100 Continue\r\n\r\n");
       HttpResponse response;
@@ -204,6 +211,19 @@ bool has_v6() {
   return is_bound;
 }
 
+// At one port, which was free a moment before, and mostly still is.
+std::vector<std::string> addresses_of_both_versions() {
+  for (int tries = 0;; ++tries) {
+    const auto any = addresses_of({{"0.0.0.0", 0}});
+    const auto port = static_cast<std::uint16_t>(std::stoul(any[0].substr(any[0].rfind(':') + 1)));
+    try {
+      return addresses_of({{"0.0.0.0", port}, {"::", port}});
+    } catch (const ListenError&) {
+      if (tries == 10) throw;
+    }
+  }
+}
+
 TEST_CASE("names, and addresses of both versions, with brackets and without, are listened on") {
   const auto of_name = addresses_of({{"localhost", 0}});
   REQUIRE(!of_name.empty());
@@ -214,9 +234,7 @@ TEST_CASE("names, and addresses of both versions, with brackets and without, are
   if (!has_v6()) return;
   for (const char* const host : {"::1", "[::1]"})
     CHECK(addresses_of({{host, 0}})[0].starts_with("http://[::1]:"));
-  const auto any = addresses_of({{"0.0.0.0", 0}});
-  const auto port = static_cast<std::uint16_t>(std::stoul(any[0].substr(any[0].rfind(':') + 1)));
-  CHECK(addresses_of({{"0.0.0.0", port}, {"::", port}}).size() == 2);
+  CHECK(addresses_of_both_versions().size() == 2);
 }
 
 TEST_CASE("a host that is none, or nobody's here, is refused by name") {
