@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <string>
 
+#include "base/utf8.h"
 #include "runtime/jinja/library/json.h"
 
 namespace pc {
@@ -155,12 +157,30 @@ Result<ChatFields> read_fields(std::string_view json, const std::string& path) {
   return value.dict().entries;
 }
 
+namespace {
+
+// A text of JSON is UTF-8, and one that a program hands over may be anything.
+Status check_utf8(const ChatMessage& message, const std::string& path) {
+  for (std::size_t i = 0; i < message.parts.size(); ++i) {
+    const std::string& text = message.parts[i].text;
+    const std::size_t valid = utf8_valid_prefix(text);
+    if (valid == text.size()) continue;
+    const std::string part = message.in_parts ? "[" + std::to_string(i) + "].text" : "";
+    return bad(path + ".content" + part, "is not valid UTF-8 at byte " + std::to_string(valid));
+  }
+  return ok();
+}
+
+}  // namespace
+
 Status check_chat(const ChatRequest& chat) {
   if (chat.messages.empty()) return bad("messages", "must be a list of at least one");
-  for (std::size_t i = 0; i < chat.messages.size(); ++i)
+  for (std::size_t i = 0; i < chat.messages.size(); ++i) {
+    const std::string path = "messages[" + std::to_string(i) + "]";
     if (std::ranges::find(kRoles, chat.messages[i].role) == kRoles.end())
-      return bad("messages[" + std::to_string(i) + "].role",
-                 "must be system, developer, user, assistant, tool or function");
+      return bad(path + ".role", "must be system, developer, user, assistant, tool or function");
+    PC_CHECK_OK(check_utf8(chat.messages[i], path));
+  }
   for (const auto& [name, value] : chat.variables)
     if (is_given(name))
       return bad("variables." + name, "is what the template is given in any case");
