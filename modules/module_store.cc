@@ -169,6 +169,7 @@ struct ModuleStore::State {
     };
     auto published = attempt(options.budget_bytes);
     if (!published.ok() || *published != Published::kNoSpace) return published;
+    if (options.budget_bytes == kNoBudget) return no_space(n_bytes);
     // The disk is smaller than the budget: give up as much as is to come, once.
     published = attempt(folder.stored_bytes());
     if (published.ok() && *published != Published::kNoSpace) return published;

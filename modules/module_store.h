@@ -75,6 +75,9 @@ struct TierOptions {
   std::function<void(const std::string& sentence)> remark = {};
 };
 
+// Nothing is evicted, not even where the disk is full.
+inline constexpr std::uint64_t kNoBudget = UINT64_MAX;
+
 struct StoreOptions {
   std::string dir;                          // created, 0700, where missing and writable
   bool read_only = false;                   // write nothing, not even the time of use

@@ -16,10 +16,9 @@
 namespace pc {
 namespace {
 
-// Copies one module; ok where it is there already. *refused: why this store would not take it.
+// Copies one module. *refused: why this store would not take it.
 Status pull(ModuleStore& store, Tier& tier, const ModuleKey& key, PullReport* report,
             Status* refused) {
-  if (store.inspect(key).ok()) return ++report->n_there, ok();
   PC_TRY(const auto file, tier.open(key.digest));
   const CacheFolder nothing;
   const auto make = [&](std::uint64_t n_bytes) { return store.draft(n_bytes); };
@@ -90,6 +89,10 @@ Result<PullReport> pull_modules(ModuleStore& store, const std::string& from,
   std::uint64_t n_done = 0;
   for (const ModuleKey& key : wanted) {
     if (progress && !progress(n_done++, wanted.size())) return cancelled();
+    if (store.inspect(key).ok()) {
+      ++report.n_there;
+      continue;
+    }
     Status refused = ok();
     const Status pulled = std::ranges::binary_search(there, key.digest)
                               ? pull(store, tier, key, &report, &refused)

@@ -23,7 +23,8 @@ struct PullReport {
 };
 
 // Copies these modules from the store in `from` (all that it has, where `keys` is empty), each
-// verified whole and given its name at once, so that a pull which was ended goes on where it was.
+// verified whole and given its name at once, so that a pull which was ended goes on where it was;
+// one that is here already need not be there.
 // `trusted`: whose signature its list must have; empty: whoever is its owner is believed, who is to
 // be this user or root. A module that cannot be had is reported, and the others are copied.
 // Errors: kIo, kNotFound, where the other store cannot be listed, kIo, kBudget, where this one

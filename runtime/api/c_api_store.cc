@@ -107,7 +107,7 @@ pc_status pc_store_open(const char* dir, std::uint32_t cache_mode, pc_store** st
       return pc::error(Code::kInvalidArgument, "a store is opened read-write or read-only");
     pc::StoreOptions options;
     options.dir = string_or_empty(dir);
-    options.budget_bytes = UINT64_MAX;  // engines have one; importing evicts nothing
+    options.budget_bytes = pc::kNoBudget;  // engines have one
     if (options.dir.empty()) {
       PC_TRY(options.dir, pc::default_cache_dir());
     }

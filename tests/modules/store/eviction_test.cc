@@ -359,6 +359,16 @@ TEST_CASE("a full disk is an error value: nothing partial, nothing broken") {
     held.clear();
     put(*store, test::identity(99));  // what nobody uses makes room
     CHECK(store->find(test::identity(99)));
+    const std::size_t n_files = store->list().value().size();
+    const auto keeper = open_store(dir.path(), kNoBudget);  // but not for who may remove nothing
+    int kept_out = 0;
+    for (int i = 200; i < 212; ++i) {
+      const auto published = keeper->publish(test::make_module(test::identity(i)));
+      kept_out += !published.ok();
+      if (!published.ok()) CHECK_THAT(published.error().message, Catch::Contains("no space"));
+    }
+    CHECK(kept_out > 0);
+    CHECK(store->list().value().size() == n_files + 12 - static_cast<std::size_t>(kept_out));
   }
   CHECK(::umount(dir.path().c_str()) == 0);
 }
