@@ -253,7 +253,8 @@ typedef struct pc_cache_counts {
   uint64_t evicted_bytes;
   uint64_t set_aside_files; /* damaged ones that it moved out of the way */
   uint64_t lost_mappings;   /* of this process: files that were cut short under it */
-  uint64_t found_behind;    /* of those found: in stores of cache_from */
+  uint64_t found_behind;    /* look-ups that stores of cache_from answered, some more than one a
+                               module: a plan's, and its use */
   uint64_t found_behind_bytes;
   uint64_t failed_behind; /* listed there, and not to be had */
 } pc_cache_counts;

@@ -89,6 +89,11 @@ class Text(ServeTest):
         self.assertEqual(chances["text_offset"], [0, 0, 1, 1])  # BOS, and a character is two tokens
         self.assertEqual([len(top) for top in chances["top_logprobs"][1:]], [1, 1, 1])
 
+    def test_control_tokens_that_are_drawn_take_no_place_in_the_text(self):
+        choice = self.complete("Once", logprobs=0, max_tokens=3, logit_bias={str(BOS): 100})["choices"][0]
+        self.assertEqual((choice["text"], choice["logprobs"]["tokens"]), ("", ["<s>"] * 3))
+        self.assertEqual(choice["logprobs"]["text_offset"], [0] * 3)
+
     def test_what_is_kept_changes_no_chance(self):
         text = "The harbour lies in the south, and the tower stands on the hill above it. " * 8
         ask = lambda **f: self.complete(text, echo=True, logprobs=0, max_tokens=1, **f)["choices"][0]["logprobs"]

@@ -319,6 +319,7 @@ class Answering {
 
   DrawnToken drawn(Choice& choice) const {
     DrawnToken drawn{.token = shown(model_.engine(), choice.session().logprob())};
+    drawn.is_apart = model_.engine().token(drawn.token.id).is_control != 0;
     for (const pc_token_logprob& top :
          choice.session().top_logprobs(question_.top_logprobs.value_or(0)))
       drawn.top.push_back(shown(model_.engine(), top));

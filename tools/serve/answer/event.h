@@ -28,7 +28,7 @@ struct DrawnToken {
   TokenChance token;
   std::vector<TokenChance> top = {};  // the likeliest first
   bool has_chance = true;             // not the first of a prompt, behind nothing
-  bool is_apart = false;              // its bytes are not in the text: it ends it, or is BOS
+  bool is_apart = false;  // its bytes are not in the text: a control token that was drawn, or BOS
 };
 
 // How a prompt was put together.

@@ -82,8 +82,10 @@ void add_cache(const pc_cache_counts& cache, Page* page) {
   page->describe("modules_total", "counter", "Modules asked for, by how they were come by.");
   for (const auto& [outcome, n] : outcomes)
     page->value("modules_total", static_cast<double>(n), label("outcome", outcome));
-  page->count("modules_found_behind_total", "Of those found: in stores of --cache-from.",
-              cache.found_behind);
+  page->count(
+      "modules_found_behind_total",
+      "Look-ups that stores of --cache-from answered; a module may be looked up more than once.",
+      cache.found_behind);
   page->count("modules_found_behind_bytes_total", "Bytes of those.", cache.found_behind_bytes);
   page->count("modules_failed_behind_total", "Listed in such a store, and not to be had.",
               cache.failed_behind);
