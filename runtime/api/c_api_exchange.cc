@@ -66,6 +66,9 @@ pc_status pc_store_sign(pc_store* store, const char* private_key, const char* wi
                         pc_error* error) {
   return guarded(error, [&]() -> Status {
     PC_REQUIRE(store);
+    if (private_key && !*private_key)
+      return pc::error(Code::kInvalidArgument,
+                       "the name of the key that signs is empty: NULL signs nothing");
     const StoreProgress tell{progress, user};
     PC_TRY(const std::uint64_t n, pc::write_manifest(*store->store, string_or_empty(private_key),
                                                      string_or_empty(with), tell));

@@ -218,7 +218,7 @@ HOMES = {
     r"sys/auxv\.h": ("simd/select.cc",),
     r"sys/sysmacros\.h": ("modules/store/lock_holder.cc",),
     r"sys/vfs\.h": ("modules/tiers/tier_listing.cc",),
-    r"spawn\.h": ("tools/exchange/curl.cc",),
+    r"sys/prctl\.h": ("tools/exchange/curl.cc",),
 }
 # Headers without a single home, by folder. Tests and benches are free.
 CPP_STANDARD = r"[a-z_]+"

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 import unittest
 
 from command import CommandTest, MODEL
@@ -31,9 +32,13 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         begin = self.headers.get("Range", "")
         path = pathlib.Path(self.translate_path(self.path))
         self.server.asked.append((self.path, begin))
+        if self.server.hangs_at in self.path:
+            self.server.released.wait(60)
         if not begin or not path.is_file() or not self.server.has_ranges:
             return super().do_GET()
         data = path.read_bytes()[int(begin.removeprefix("bytes=").rstrip("-")):]
+        if not data:
+            return self.send_error(416)
         self.send_response(206)
         size = path.stat().st_size
         self.send_header("Content-Range", f"bytes {size - len(data)}-{size - 1}/{size}")
@@ -164,6 +169,42 @@ class Folders(ExchangeTest):
         self.assertEqual([f["key"] for f in report["failed"]], self.keys[:1])
         self.assertEqual(self.objects(self.other), self.keys[1:])
 
+    def test_a_store_that_is_not_there_yet_is_made(self):
+        self.in_other("cache", "pull", str(self.cache), "--all")
+        self.assertEqual(self.objects(self.other), self.keys)
+        self.assertEqual(self.other.stat().st_mode & 0o777, 0o700)
+        self.command("cache", "export", "--all", str(self.dir / "file"))
+        third = self.dir / "deep" / "er"
+        self.command("cache", "import", str(self.dir / "file"), "--cache-dir", str(third))
+        self.assertEqual(self.objects(third), self.keys)
+        self.environment |= {"XDG_CACHE_HOME": str(self.dir / "home")}
+        for name in [name for name in self.environment if name == "PROMPTCACHE_CACHE_DIR"]:
+            del self.environment[name]
+        self.command("cache", "pull", str(self.cache), "--all")
+        self.assertEqual(self.objects(self.dir / "home/promptcache"), self.keys)
+
+    def test_a_place_that_can_be_no_store_is_said(self):
+        file = self.write("file", "")
+        for place in (file, file + "/below"):
+            self.command("cache", "push", place, "--all", expect=4)
+            self.assertIn(file, self.err)
+            self.command("cache", "pull", str(self.cache), "--all", "--cache-dir", place, expect=4)
+            self.assertIn(file, self.err)
+        for verb in ("push", "pull"):
+            self.command("cache", verb, "", "--all", expect=2)
+
+    def test_no_key_by_its_name_and_no_signature_lost_without_a_word(self):
+        key, pub = self.signing_keys()
+        self.command("cache", "sign", "--key", key)
+        signed = (self.cache / "v3/manifest").read_text()
+        self.command("cache", "sign", "--key", "", expect=2)
+        self.command("cache", "sign", expect=2)
+        self.assertIn("--key", self.err)
+        self.assertEqual((self.cache / "v3/manifest").read_text(), signed)
+        self.command("cache", "push", str(self.shared), "--all", "--sign-key", "", expect=2)
+        (self.cache / "v3/manifest").unlink()
+        self.command("cache", "sign")
+
     def test_a_pull_by_signature_takes_what_was_signed_alone(self):
         key, pub = self.signing_keys()
         self.other.mkdir()
@@ -184,12 +225,18 @@ class Addresses(ExchangeTest):
         self.shared.mkdir()
         handler = functools.partial(Handler, directory=str(self.shared))
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.server.handle_error = lambda *_: None  # of clients that leave
         self.server.asked, self.server.has_ranges = [], True
+        self.server.hangs_at, self.server.released = "nowhere", threading.Event()
+        self.addCleanup(self.server.released.set)
         self.addCleanup(self.server.server_close)
         self.addCleanup(self.server.shutdown)
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
         self.url = f"http://127.0.0.1:{self.server.server_address[1]}/"
         self.other.mkdir()
+
+    def incoming(self, store):
+        return store / "incoming" / "".join(c if c.isalnum() else "_" for c in self.url)
 
     def test_a_store_goes_to_a_web_server_and_comes_back(self):
         key, pub = self.signing_keys()
@@ -201,6 +248,9 @@ class Addresses(ExchangeTest):
         self.assertEqual(self.objects(self.other), self.keys)
         self.assertEqual(self.in_other("cache", "verify")["bad"], 0)
         self.assertEqual(list((self.other / "incoming").iterdir()), [])
+        for wanted in ("--all", self.keys[0]):
+            again = self.in_other("cache", "pull", self.url, wanted, "--cache-trust", pub)
+            self.assertEqual((again["copied"], again["there"]), (0, len(self.keys) if wanted == "--all" else 1))
 
     def test_a_file_that_came_in_part_goes_on(self):
         self.command("cache", "push", self.url, "--all")
@@ -213,6 +263,47 @@ class Addresses(ExchangeTest):
         self.in_other("cache", "pull", self.url, "--all")
         self.assertIn((f"/v3/objects/{self.keys[0]}.module", "bytes=1000-"), self.server.asked)
         self.assertEqual(self.in_other("cache", "verify")["bad"], 0)
+        self.assertEqual(self.objects(self.other), self.keys)
+
+    def test_a_part_that_is_whole_or_more_is_no_end_of_all_pulls(self):
+        self.command("cache", "push", self.url, "--all")
+        incoming = self.incoming(self.other) / "v3/objects"
+        incoming.mkdir(parents=True)
+        for key, more in zip(self.keys, (b"", b"x" * 1000)):
+            whole = (self.cache / "v3/objects" / f"{key}.module").read_bytes()
+            (incoming / f"{key}.module.part").write_bytes(whole + more)
+        self.in_other("cache", "pull", self.url, "--all")
+        self.assertEqual(self.objects(self.other), self.keys)
+
+    def test_what_is_longer_than_it_may_be_is_left(self):
+        self.command("cache", "push", self.url, "--all")
+        (self.shared / "v3/objects" / f"{self.keys[0]}.module").write_bytes(b"x" * (1 << 24))
+        report = self.in_other("cache", "pull", self.url, "--all", expect=4)
+        self.assertEqual([f["key"] for f in report["failed"]], self.keys[:1])
+        self.assertEqual(self.objects(self.other), self.keys[1:])
+        with open(self.shared / "v3/manifest", "r+b") as manifest:
+            manifest.truncate((64 << 20) + 1)
+        self.command("cache", "pull", self.url, "--all", "--cache-dir", str(self.other), expect=4)
+        self.assertIn("is longer than 67108864 bytes", self.err)
+        self.assertLess(sum(p.stat().st_size for p in self.other.rglob("*")), 1 << 20)
+
+    def test_a_pull_that_is_ended_ends_what_fetches_for_it(self):
+        self.command("cache", "push", self.url, "--all")
+        self.server.hangs_at = self.keys[0]
+        self.server.asked.clear()
+        pull = self.start("cache", "pull", self.url, "--all", "--cache-dir", str(self.other))
+        while not any(self.keys[0] in path for path, _ in self.server.asked):
+            time.sleep(0.01)
+        children = pathlib.Path(f"/proc/{pull.pid}/task/{pull.pid}/children").read_text().split()
+        self.assertEqual(len(children), 1)
+        pull.kill()
+        pull.communicate()
+        deadline = time.monotonic() + 60
+        while pathlib.Path("/proc", children[0], "exe").exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.assertFalse(pathlib.Path("/proc", children[0], "exe").exists())
+        self.server.released.set()
+        self.in_other("cache", "pull", self.url, "--all")
         self.assertEqual(self.objects(self.other), self.keys)
 
     def test_a_list_that_somebody_else_wrote_is_not_signed(self):

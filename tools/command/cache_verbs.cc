@@ -6,7 +6,8 @@ namespace pc::cli {
 namespace {
 
 void add_signing_key(CLI::App* verb, Options* o, const std::string& name) {
-  add(verb, name, o->signing_key, "FILE", "the private key that signs (Ed25519, PEM)");
+  add(verb, name, o->signing_key, "FILE", "the private key that signs (Ed25519, PEM)")
+      ->check(not_empty());
 }
 
 // Of cache push and cache pull.

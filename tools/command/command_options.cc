@@ -82,6 +82,10 @@ CLI::Validator at_least_one() {
   return number(std::uint32_t{1}, std::numeric_limits<std::uint32_t>::max(),
                 "a whole number from 1 to 4294967295");
 }
+CLI::Validator not_empty() {
+  return silent(CLI::Validator(
+      [](const std::string& text) { return text.empty() ? "it is empty" : ""; }, ""));
+}
 CLI::Validator whole_number() {
   return number(std::uint32_t{0}, std::numeric_limits<std::uint32_t>::max(),
                 "a whole number up to 4294967295");

@@ -43,6 +43,7 @@ void add_size(CLI::App* verb, const std::string& names, std::optional<std::uint6
 CLI::Validator silent(CLI::Validator validator);
 CLI::Validator at_least_one();
 CLI::Validator whole_number();
+CLI::Validator not_empty();
 void add_output(CLI::App* verb, Options* o);
 CLI::Option* add_model_path(CLI::App* verb, Options* o, const std::string& names);
 void add_threads(CLI::App* verb, Options* o);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <new>
 #include <string>
 
@@ -37,6 +38,10 @@ ExitCode run_verb(const Options& options) {
     const char* const hint = error.status() == PC_BUDGET ? " (--cache-size)" : "";
     print_failure(Failure(exit_code_of(error), std::string(error.what()) + hint));
     return exit_code_of(error);
+  } catch (const std::filesystem::filesystem_error& error) {
+    print_failure(Failure(kModelOrStore, "\"" + error.path1().string() +
+                                             "\" cannot be used: " + error.code().message()));
+    return kModelOrStore;
   } catch (const std::bad_alloc&) {
     print_failure(Failure(kFailure, "out of memory"));
     return kFailure;

@@ -1,7 +1,9 @@
 #include "tools/exchange/curl.h"
 
 #include <fcntl.h>
-#include <spawn.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -9,61 +11,78 @@
 #include <cctype>
 #include <charconv>
 #include <filesystem>
+#include <system_error>
 #include <vector>
 
 #include "tools/output/failure.h"
 
-extern char** environ;
-
 namespace pc::cli {
 namespace {
+
+constexpr int kNotFound = 127;  // as a shell says it
 
 struct Outcome {
   int exit_code = 0;
   std::string text;  // what it wrote, errors too
 };
 
-Outcome run(std::vector<std::string> arguments) {
+// Becomes curl, which ends with this program, and writes no file longer than that. Calls nothing
+// that a child of several threads may not.
+[[noreturn]] void become(char* const* argv, int output, ::pid_t parent, std::uint64_t most_bytes) {
+  const ::rlimit longest{most_bytes, most_bytes};
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() == parent && ::setrlimit(RLIMIT_FSIZE, &longest) == 0 &&
+      ::dup2(output, STDOUT_FILENO) >= 0 && ::dup2(output, STDERR_FILENO) >= 0)
+    ::execvp(argv[0], argv);
+  ::_exit(kNotFound);
+}
+
+Outcome run(std::vector<std::string> arguments, std::uint64_t most_bytes = RLIM_INFINITY) {
   std::array<int, 2> ends;
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw Failure(kFailure, "no pipe is left for curl");
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO);
-  ::pid_t child = 0;
-  const int failure = ::posix_spawnp(&child, argv[0], &actions, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&actions);
+  const ::pid_t parent = ::getpid(), child = ::fork();
+  if (child == 0) become(argv.data(), ends[1], parent, most_bytes);
   ::close(ends[1]);
   Outcome outcome;
   std::array<char, 4096> piece;
-  while (failure == 0) {
+  while (child > 0) {
     const ssize_t n = ::read(ends[0], piece.data(), piece.size());
     if (n <= 0) break;
     outcome.text.append(piece.data(), static_cast<std::size_t>(n));
   }
   ::close(ends[0]);
-  if (failure != 0)
+  int status = 0;
+  if (child > 0) ::waitpid(child, &status, 0);
+  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (child < 0 || outcome.exit_code == kNotFound)
     throw Failure(
         kModelOrStore,
         "the program curl, which fetches and sends stores, cannot be started: install it");
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  outcome.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   return outcome;
 }
 
 // https stays https wherever a server sends us.
 std::vector<std::string> curl(const std::string& url, std::vector<std::string> options) {
   const bool is_secure = url.starts_with("https:");
-  std::vector<std::string> out = {"curl",       "-q",
-                                  "--silent",   "--show-error",
-                                  "--globoff",  "--fail",
-                                  "--location", "--retry",
-                                  "3",          "--netrc-optional",
-                                  "--proto",    is_secure ? "=https" : "=http,https"};
+  std::vector<std::string> out = {"curl",
+                                  "-q",
+                                  "--silent",
+                                  "--show-error",
+                                  "--globoff",
+                                  "--fail",
+                                  "--location",
+                                  "--retry",
+                                  "3",
+                                  "--netrc-optional",
+                                  "--connect-timeout",
+                                  "30",
+                                  "--speed-time",
+                                  "60",  // without a byte
+                                  "--proto",
+                                  is_secure ? "=https" : "=http,https"};
   if (!is_secure) out.insert(out.end(), {"--proto-redir", "=https"});
   if (is_this_machine(url)) out.insert(out.end(), {"--noproxy", "*"});
   out.insert(out.end(), options.begin(), options.end());
@@ -75,6 +94,12 @@ std::vector<std::string> curl(const std::string& url, std::vector<std::string> o
 // The three digits that --write-out puts last.
 std::string status_of(const Outcome& outcome) {
   return outcome.text.size() < 3 ? "" : outcome.text.substr(outcome.text.size() - 3);
+}
+
+std::uint64_t size_of(const std::string& path) {
+  std::error_code none;
+  const std::uintmax_t size = std::filesystem::file_size(path, none);
+  return none ? 0 : size;
 }
 
 Failure failed(const std::string& what, const std::string& url, const Outcome& outcome) {
@@ -98,22 +123,25 @@ bool is_this_machine(const std::string& url) {
   return host == "localhost" || host == "127.0.0.1" || host == "[::1]";
 }
 
-bool fetch(const std::string& url, const std::string& file) {
+Fetched fetch(const std::string& url, const std::string& file, std::uint64_t most_bytes) {
   const std::string part = file + ".part";
   constexpr int kNoRanges = 33, kCannotResume = 36;  // curl's words for it: curl(1)
   const auto try_once = [&] {
-    return run(
-        curl(url, {"--continue-at", "-", "--output", part, "--write-out", "\n%{http_code}"}));
+    return run(curl(url, {"--continue-at", "-", "--output", part, "--write-out", "\n%{http_code}"}),
+               most_bytes);
   };
   Outcome got = try_once();
-  if (got.exit_code == kNoRanges || got.exit_code == kCannotResume) {
+  // 416: the server has nothing behind what is here, which is all of it or something else.
+  if (got.exit_code == kNoRanges || got.exit_code == kCannotResume || status_of(got) == "416") {
     std::filesystem::remove(part);
     got = try_once();
   }
-  if (status_of(got) == "404") return false;
-  if (got.exit_code != 0) throw failed("fetch", url, got);
+  if (status_of(got) == "404") return Fetched::kNone;
+  const bool is_cut =
+      got.exit_code == 128 + SIGXFSZ || (got.exit_code != 0 && size_of(part) >= most_bytes);
+  if (got.exit_code != 0 && !is_cut) throw failed("fetch", url, got);
   std::filesystem::rename(part, file);
-  return true;
+  return is_cut ? Fetched::kCut : Fetched::kWhole;
 }
 
 void send(const std::string& url, const std::string& file) {

@@ -9,9 +9,12 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <sstream>
 #include <system_error>
 
 #include "tools/exchange/curl.h"
+#include "tools/opening/open.h"
 
 namespace pc::cli {
 namespace {
@@ -30,9 +33,30 @@ std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-// Signatures stand behind the files.
-bool is_signed(const std::string& list) {
-  return text_of(list).find("\nsigned ") != std::string::npos;
+// More than a list that is read has (docs/MODULE_FORMAT.md): 400,000 files.
+constexpr std::uint64_t kMostListBytes = std::uint64_t{64} << 20;
+
+// Anew. False: there is none.
+bool fetch_list_to(const std::string& url, const std::string& file) {
+  for (const char* const end : {"", ".part"}) fs::remove(file + end);
+  const Fetched fetched = fetch(url + kList, file, kMostListBytes);
+  if (fetched == Fetched::kCut) {
+    fs::remove(file);
+    throw Failure(kModelOrStore, "cannot fetch " + url + kList + ": it is longer than " +
+                                     std::to_string(kMostListBytes) + " bytes");
+  }
+  return fetched == Fetched::kWhole;
+}
+
+// By its key, the bytes of each file in a list that was read before: "KEY BYTES SUM".
+std::map<std::string, std::uint64_t> sizes_in(const std::string& list) {
+  std::map<std::string, std::uint64_t> sizes;
+  std::ifstream file(list);
+  std::string key, sum, line;
+  std::uint64_t n_bytes = 0;
+  while (std::getline(file, line))
+    if (std::istringstream(line) >> key >> n_bytes >> sum) sizes.emplace(key, n_bytes);
+  return sizes;
 }
 
 std::string folder_name(const std::string& url) {
@@ -51,6 +75,11 @@ int hold(const std::string& dir) {
 
 }  // namespace
 
+// Signatures stand behind the files.
+bool is_signed(const std::string& list) {
+  return text_of(list).find("\nsigned ") != std::string::npos;
+}
+
 RemoteStore::RemoteStore(std::string url, const std::string& beside, std::vector<std::string> trust)
     : url_(std::move(url)),
       dir_(beside + "/incoming/" + folder_name(url_)),
@@ -60,7 +89,7 @@ RemoteStore::RemoteStore(std::string url, const std::string& beside, std::vector
     throw Failure(kUsage, url_ +
                               " may be changed on its way: name a store by https://, or keys "
                               "that have signed it with --cache-trust");
-  fs::create_directories(dir_ + kObjects);
+  make_folder(dir_ + kObjects);
   fs::permissions(beside + "/incoming", fs::perms::owner_all);
   held_ = hold(dir_);
   if (held_ < 0)
@@ -72,18 +101,20 @@ RemoteStore::~RemoteStore() {
 }
 
 ModuleKeys RemoteStore::fetch_list() {
-  fs::remove(dir_ + kList);
-  fs::remove(dir_ + std::string(kList) + ".part");
-  if (!fetch(url_ + kList, dir_ + kList))
+  if (!fetch_list_to(url_, dir_ + kList))
     throw Failure(kModelOrStore, "there is no " + url_ + kList +
                                      ": `promptcache cache sign` writes it into a store");
   return keys_in_lines(promptcache::manifest_keys(dir_ + kList, trust_));
 }
 
 const std::string& RemoteStore::fetch_modules(const ModuleKeys& keys, const ModuleKeys& own) {
+  const auto sizes = sizes_in(dir_ + kList);
   for (const std::string& key : keys) {
     const std::string file = object(dir_, key);
-    if (!own.contains(key) && !fs::exists(file)) fetch(object(url_, key), file);
+    const auto size = sizes.find(key);  // none: it is not in the list
+    // One that is cut off there is found to be damaged, as any that is not what the list says.
+    if (size != sizes.end() && !own.contains(key) && !fs::exists(file))
+      fetch(object(url_, key), file, size->second);
   }
   return dir_;
 }
@@ -91,8 +122,7 @@ const std::string& RemoteStore::fetch_modules(const ModuleKeys& keys, const Modu
 RemoteStore::Sent RemoteStore::send_modules(const std::string& own_dir, const ModuleKeys& keys,
                                             const std::string& private_key) {
   const std::string theirs = dir_ + "/theirs", sent_file = dir_ + "/sent";
-  for (const char* const end : {"", ".part"}) fs::remove(theirs + end);
-  const bool has_list = fetch(url_ + kList, theirs);
+  const bool has_list = fetch_list_to(url_, theirs);
   if (has_list && private_key.empty() && is_signed(theirs))
     throw Failure(kUsage, "the list of " + url_ +
                               " is signed, and would not be any more: name the key that signs it "

@@ -13,6 +13,9 @@
 
 namespace pc::cli {
 
+// Has the list in this file a signature, whoever's?
+bool is_signed(const std::string& list);
+
 class RemoteStore {
  public:
   // beside: the directory of the own store. Plain http:// is refused, but to this machine and where

@@ -1,8 +1,12 @@
 #include "tools/opening/open.h"
 
+#include <sys/stat.h>
+
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <system_error>
 
@@ -136,6 +140,32 @@ promptcache::Schema load_schema(const promptcache::Engine& engine, const Options
 
 promptcache::Store open_store(const Options& options, pc_cache_mode mode) {
   return promptcache::Store(options.cache_dir, mode);
+}
+
+namespace {
+
+// Where the library has its stores (pc_store_open).
+std::string default_cache_dir() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  if (cache && *cache == '/') return std::string(cache) + "/promptcache";
+  const char* const home = std::getenv("HOME");
+  return home && *home == '/' ? std::string(home) + "/.cache/promptcache" : "";
+}
+
+}  // namespace
+
+promptcache::Store make_store(const Options& options) {
+  ::umask(077);  // what is made is this user's alone
+  const std::string dir = options.cache_dir.empty() ? default_cache_dir() : options.cache_dir;
+  if (!dir.empty()) make_folder(dir);
+  return open_store(options, PC_CACHE_READ_WRITE);
+}
+
+void make_folder(const std::string& dir) {
+  std::error_code failure;
+  std::filesystem::create_directories(dir, failure);
+  if (failure)
+    throw Failure(kModelOrStore, "cannot make the folder \"" + dir + "\": " + failure.message());
 }
 
 Document read_document(const std::string& path) {

@@ -19,6 +19,10 @@ promptcache::Engine open_engine(const Options& options, pc_cache_mode mode);
 promptcache::Engine open_engine_quietly(const Options& options, pc_cache_mode mode);
 promptcache::Schema load_schema(const promptcache::Engine& engine, const Options& options);
 promptcache::Store open_store(const Options& options, pc_cache_mode mode);
+// To be written, and made where there is none.
+promptcache::Store make_store(const Options& options);
+// And those around it. Throws Failure.
+void make_folder(const std::string& dir);
 
 // A document and the name it has in messages.
 struct Document {

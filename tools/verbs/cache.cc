@@ -153,7 +153,7 @@ ExitCode cache_unpin(const Options& options) {
 }
 
 ExitCode cache_import(const Options& options) {
-  promptcache::Store store = open_store(options, PC_CACHE_READ_WRITE);
+  promptcache::Store store = make_store(options);
   for (const std::string& file : options.files) {
     const std::string lines = store.import_modules(file);  // of a key each
     Json keys = Json::array();

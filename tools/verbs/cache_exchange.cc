@@ -3,7 +3,6 @@
 #include <sys/stat.h>
 
 #include <chrono>
-#include <filesystem>
 
 #include "tools/exchange/curl.h"
 #include "tools/exchange/remote_store.h"
@@ -15,11 +14,9 @@
 namespace pc::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 // The place comes first.
 const std::string& place_of(const Options& options, const char* verb) {
-  if (options.keys.empty())
+  if (options.keys.empty() || options.keys.front().empty())
     throw Failure(kUsage, std::string("cache ") + verb +
                               " takes the other store: a folder or an "
                               "address");
@@ -106,7 +103,7 @@ ExitCode cache_push(const Options& options) {
   ModuleKeys keys = wanted(options, known, own_dir);
   if (options.used_days) keys.merge(used_lately(own["files"], *options.used_days));
   if (is_url(place)) return push_to_url(options, place, own_dir, keys);
-  fs::create_directories(place);
+  make_folder(place);
   promptcache::Store other(place);
   const std::string report = other.pull(own_dir, {}, list_of(keys));
   if (!options.signing_key.empty()) other.sign(options.signing_key);
@@ -114,12 +111,11 @@ ExitCode cache_push(const Options& options) {
 }
 
 ExitCode cache_pull(const Options& options) {
-  ::umask(077);
   const std::string place = place_of(options, "pull");
   if (!selects(options) || options.used_days)
     throw Failure(
         kUsage, "cache pull takes, behind the other store, keys of modules, or --all or --schema");
-  promptcache::Store store = open_store(options, PC_CACHE_READ_WRITE);
+  promptcache::Store store = make_store(options);
   const Json own = parse_report(store.describe());
   if (!is_url(place)) {
     const ModuleKeys keys = wanted(options, keys_in_folder(options, place), place);
@@ -137,6 +133,11 @@ ExitCode cache_pull(const Options& options) {
 
 ExitCode cache_sign(const Options& options) {
   promptcache::Store store = open_store(options, PC_CACHE_READ_WRITE);
+  const std::string list = parse_report(store.describe())["dir"].text() + "/v3/manifest";
+  if (options.signing_key.empty() && is_signed(list))
+    throw Failure(kUsage, "the list " + list +
+                              " is signed, and would not be any more: name the key that signs it "
+                              "with --key, or remove the list");
   const std::uint64_t n = store.sign(options.signing_key, {});
   print(options.json ? Json::object().set("listed_files", n).dump() + "\n"
                      : format_count(n, "file") + " listed" +
