@@ -1,5 +1,6 @@
 #include "runtime/chat/program/chat_program.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/utf8.h"
@@ -19,11 +20,20 @@ Error of_template(Error failure) {
   return failure;
 }
 
+// A GGUF file may have any bytes for a token.
+Status check_utf8(const ChatTokens& tokens) {
+  const auto is_text = [](const auto& token) { return is_utf8(token.second); };
+  if (is_utf8(tokens.bos) && is_utf8(tokens.eos) && std::ranges::all_of(tokens.others, is_text))
+    return ok();
+  return error(Code::kCorrupt, "a token that the chat template is given is not UTF-8");
+}
+
 }  // namespace
 
 Result<ChatProgram> ChatProgram::parse(std::string_view text, ChatTokens tokens) {
   if (text.size() > kMaxTemplateBytes || !is_utf8(text))
     return error(pc::Code::kCorrupt, "the chat template is not UTF-8 text of at most 1 MiB");
+  PC_CHECK_OK(check_utf8(tokens));
   auto parsed = jinja::parse_template(text);
   if (!parsed.ok()) return of_template(std::move(parsed).error());
   ChatProgram program;

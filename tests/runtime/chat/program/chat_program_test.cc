@@ -58,6 +58,16 @@ TEST_CASE("not UTF-8, or too long, is no template") {
   failure(std::string(ChatProgram::kMaxTemplateBytes + 1, 'a'), Code::kCorrupt);
 }
 
+TEST_CASE("a token that is not UTF-8 is given to no template") {
+  const std::string bad = "<s\xff>";
+  for (const ChatTokens& tokens : {ChatTokens{bad, "", {}}, ChatTokens{"<s>", bad, {}},
+                                   ChatTokens{"<s>", "", {{"unk_token", bad}}}}) {
+    const auto program = ChatProgram::parse("{{ bos_token | upper }}", tokens);
+    REQUIRE_FALSE(program.ok());
+    CHECK(program.error().code == Code::kCorrupt);
+  }
+}
+
 TEST_CASE("the clock") {
   ChatOptions options;
   options.clock = ChatClock::at(1721990645);
