@@ -196,6 +196,7 @@ class Question(CommandTest):
         for line, why in [(["-f", text, "Where?"], f"{text} is empty"),
                           (["-f", "-", "-"], "the standard input can be read once"),
                           ([self.prompt], f"{self.prompt} is a prompt in PML: name its schema"),
+                          (["not-there.pml"], "there is no file not-there.pml"),
                           (["-f", self.prompt, "-s", self.schema, self.prompt], "--file and --schema")]:
             self.engine("run", *line, expect=1 if line[0] == "-f" and line[1] == text else 2)
             self.assertIn(why, self.err)

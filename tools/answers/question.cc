@@ -22,7 +22,11 @@ constexpr char kStandardInput[] = "-";
 std::string question_of(const Options& options) {
   const std::string& text = options.prompts.front();
   if (text == kStandardInput) return read_document(text).text;
+  const bool is_name = text.ends_with(".pml") && text.find_first_of(" \t\n") == text.npos;
   std::error_code ignored;
+  if (is_name && !std::filesystem::exists(text, ignored))
+    throw Failure(
+        kUsage, "there is no file " + text + "; a question that is such a name alone is not asked");
   if (text.ends_with(".pml") && std::filesystem::exists(text, ignored))
     throw Failure(kUsage, text + " is a prompt in PML: name its schema with --schema");
   return text;
