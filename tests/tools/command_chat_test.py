@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """chat: messages, commands, and a conversation that goes on after a restart."""
 import json
+import os
 import pathlib
 import re
 import unittest
@@ -107,6 +108,21 @@ class Chat(CommandTest):
         (self.dir / "loop").symlink_to(self.dir / "loop")
         self.chat("Hi", arguments=["--history", str(self.dir / "loop")], expect=1)
         self.assertIn("loop cannot be read", self.err)
+        # What is no file stays what it is: /dev/null, by a name that may be lost.
+        os.mkfifo(self.dir / "pipe")
+        for path in (self.dir, self.dir / "pipe"):
+            self.chat("Hi", arguments=["--history", str(path)], expect=2)
+            self.assertIn("without --history", self.err)
+        self.assertTrue((self.dir / "pipe").is_fifo())
+
+    def test_a_link_to_a_history_stays_one(self):
+        (self.dir / "there").mkdir()
+        (self.dir / "there/kept.jsonl").touch()
+        (self.dir / "c.jsonl").symlink_to("there/kept.jsonl")
+        self.chat("Hi", arguments=["--history", str(self.dir / "c.jsonl")])
+        self.assertTrue((self.dir / "c.jsonl").is_symlink())
+        self.assertEqual(len(self.history()), 2)
+        self.assertEqual(os.listdir(self.dir / "there"), ["kept.jsonl"])
 
     def test_nothing_that_was_said_is_lost(self):
         flags = ["--history", str(self.dir / "c.jsonl")]

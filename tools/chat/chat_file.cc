@@ -57,11 +57,23 @@ promptcache::Message message_of(const std::string& line, const std::string& plac
                 place);
 }
 
+// A device such as /dev/null would be replaced by a file, since that is how a chat is written.
 bool exists(const std::string& path) {
   std::error_code failure;
-  const bool there = std::filesystem::exists(path, failure);
+  const std::filesystem::file_status found = std::filesystem::status(path, failure);
+  if (found.type() == std::filesystem::file_type::not_found) return false;
   if (failure) throw Failure(kFailure, path + " cannot be read: " + failure.message());
-  return there;
+  if (!std::filesystem::is_regular_file(found))
+    throw Failure(kUsage,
+                  path + " is no file that a chat can be kept in; without --history none is");
+  return true;
+}
+
+// Where a link leads, so that it stays one.
+std::string target_of(const std::string& path) {
+  std::error_code failure;
+  const std::filesystem::path target = std::filesystem::canonical(path, failure);
+  return failure ? path : target.string();
 }
 
 }  // namespace
@@ -94,12 +106,12 @@ std::string set_chat_aside(const std::string& path) {
 void write_chat(const std::string& path, const std::vector<promptcache::Message>& messages) {
   std::string text;
   for (const promptcache::Message& message : messages) text += to_json(message).dump() + "\n";
-  const std::string beside = path + ".new";
+  const std::string target = exists(path) ? target_of(path) : path, beside = target + ".new";
   std::FILE* const file = std::fopen(beside.c_str(), "wb");
   bool written = file && std::fwrite(text.data(), 1, text.size(), file) == text.size() &&
                  std::fflush(file) == 0 && ::fsync(::fileno(file)) == 0;
   if (file) written = std::fclose(file) == 0 && written;
-  if (written && std::rename(beside.c_str(), path.c_str()) == 0) return;
+  if (written && std::rename(beside.c_str(), target.c_str()) == 0) return;
   throw Failure(kFailure, path + " cannot be written: " + std::generic_category().message(errno));
 }
 
