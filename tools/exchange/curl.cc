@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
@@ -28,8 +29,7 @@ struct Outcome {
 
 // Becomes curl, which ends with this program, and writes no file longer than that. Calls nothing
 // that a child of several threads may not.
-[[noreturn]] void become(char* const* argv, int output, ::pid_t parent, std::uint64_t most_bytes) {
-  const ::rlimit longest{most_bytes, most_bytes};
+[[noreturn]] void become(char* const* argv, int output, ::pid_t parent, const ::rlimit& longest) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() == parent && ::setrlimit(RLIMIT_FSIZE, &longest) == 0 &&
       ::dup2(output, STDOUT_FILENO) >= 0 && ::dup2(output, STDERR_FILENO) >= 0)
@@ -43,8 +43,11 @@ Outcome run(std::vector<std::string> arguments, std::uint64_t most_bytes = RLIM_
   std::vector<char*> argv;
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
+  ::rlimit longest{};  // a limit of the user's own may be lowered and not raised
+  ::getrlimit(RLIMIT_FSIZE, &longest);
+  longest.rlim_cur = std::min<::rlim_t>(longest.rlim_cur, most_bytes);
   const ::pid_t parent = ::getpid(), child = ::fork();
-  if (child == 0) become(argv.data(), ends[1], parent, most_bytes);
+  if (child == 0) become(argv.data(), ends[1], parent, longest);
   ::close(ends[1]);
   Outcome outcome;
   std::array<char, 4096> piece;
@@ -137,8 +140,7 @@ Fetched fetch(const std::string& url, const std::string& file, std::uint64_t mos
     got = try_once();
   }
   if (status_of(got) == "404") return Fetched::kNone;
-  const bool is_cut =
-      got.exit_code == 128 + SIGXFSZ || (got.exit_code != 0 && size_of(part) >= most_bytes);
+  const bool is_cut = got.exit_code != 0 && size_of(part) >= most_bytes;
   if (got.exit_code != 0 && !is_cut) throw failed("fetch", url, got);
   std::filesystem::rename(part, file);
   return is_cut ? Fetched::kCut : Fetched::kWhole;
